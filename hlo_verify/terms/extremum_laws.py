@@ -52,11 +52,10 @@ def extremum(function: Function, args: tuple[Poly, ...]) -> Poly:
         used(NEUTRAL)
     ordered = tuple(sorted(finite, key=lambda p: p.uid))
     absolute = _absolute(function, ordered)
-    if absolute is None:
-        ordered = without_opposites(function, ordered)
     if absolute is not None:
         used(OPPOSITE)
         return absolute
+    ordered = without_opposites(function, ordered)
     clamped = _clamped(ordered) if function == MAXIMUM else None
     if clamped is not None:
         used(CLAMPED)

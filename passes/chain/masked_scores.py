@@ -85,11 +85,18 @@ class MaskWalk:
             if op.name in BRANCHES:
                 self._branches(op)
                 continue
-            found = _constant(op) if is_mask(op) else self._of(op)
+            found = self._constant(op) if is_mask(op) else self._of(op)
             if found is not None:
                 self.masked.update(dict.fromkeys(op.results, found))
-            if _is_infinite(op) or (op.name in KEEPS_SPLATS and op.operands[0] in self.infinite):
+            if op.name in KEEPS_SPLATS and op.operands[0] in self.infinite:
                 self.infinite.update(op.results)
+
+    def _constant(self, op: Op) -> Masked:
+        """What is masked of a constant: beside other numbers, what masks is one that does."""
+        numbers = numbers_in(op)
+        if (numbers == -inf).all():
+            self.infinite.update(op.results)
+        return Masked(is_all=bool((numbers <= FAR).all()))
 
     def _of(self, op: Op) -> Masked | None:
         """What is masked of an operation's results; None where nothing is."""
@@ -221,15 +228,6 @@ def is_mask(op: Op) -> bool:
     if op.name != "constant" or not op.types[0].dtype.startswith(("f", "bf")):
         return False
     return bool((numbers_in(op) <= FAR).any())
-
-
-def _constant(op: Op) -> Masked:
-    """What is masked of a constant: beside other numbers, what masks is one that does."""
-    return Masked(is_all=bool((numbers_in(op) <= FAR).all()))
-
-
-def _is_infinite(op: Op) -> bool:
-    return is_mask(op) and bool((numbers_in(op) == -inf).all())
 
 
 def numbers_in(op: Op) -> Any:

@@ -193,4 +193,6 @@ def test_components_are_compared_once_while_others_are_given_up(monkeypatch: pyt
     monkeypatch.setattr(cases, "equal", counted)
     shapes = ((8, 4),) * 5
     assert verdict(function, regional(function, (ROWS,) * 5, ROWS), *shapes) is Verdict.UNKNOWN
-    assert max(compared.values()) <= 3  # a result also briefly, and case by case; what a loop carries once
+    *carried, result = sorted(compared.values())
+    assert carried[-1] == 1
+    assert result <= 3  # in a brief look, case by case, and on each device
