@@ -136,6 +136,7 @@ NO_LIMITS = {
     "scalar_values.POINTS": "where a term is looked at, to refuse it at once",
     "rounded_tables.WIDE": "what a rounding is: part of an assumption",
     "rounded_tables.FAR_OFF": "how far off an element may be, of itself, to be one that is rounded",
+    "amplified.SHIFTS": "which numbers are of about one size: a sum of their functions covers no rounding",
     "search.CLEARER": "which inputs are better than others",
     "seen_apart.APART": "what may be noise",
     "seen_apart.GROWN": "what may be noise",

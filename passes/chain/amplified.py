@@ -21,7 +21,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from math import ceil
+from math import ceil, log2
 from typing import TYPE_CHECKING
 
 from hlo_verify.equality.opening import opened
@@ -42,6 +42,7 @@ from hlo_verify.terms.term import (
     Apply,
     Atom,
     Monomial,
+    Number,
     Poly,
     Read,
     Tensor,
@@ -61,7 +62,11 @@ _TAME = frozenset({"sqrt", "rsqrt", "cbrt", "inverse", "maximum", "minimum", "ab
 _STEPS = frozenset({"floor", "ceil", "round_nearest_afz", "round_nearest_even", "truncate", "remainder", "sign"})
 """Functions that are other numbers on either side of a place, however close."""
 
+SHIFTS = 0.137, 0.637
+"""Where powers of two are parted from the next, in two ways: numbers that are nearly alike are so in one of them."""
+
 _NOTHING_ELSE = "all that is left is that rounding"
+_LITTLE_ELSE = "little else than that rounding may be left of functions that differ by numbers alone"
 _A_STEP = "that rounding decides which side of a step it is on"
 _NEAR_ZERO = "something hangs on elements alone that are nearly 0, of which that rounding makes others"
 _A_CHOICE = "that rounding decides which of elements comes first that are equal without it"
@@ -224,10 +229,32 @@ class _Looking:
                 return _NOTHING_ELSE
             if moved:
                 worst = max(worst, moved / abs(total[whole]))
-        if allows("grown_roundings", ceil(worst)):
-            return None
-        self.session.reached("grown_roundings")
-        return f"its rounding is {decimal(worst, 3)} times as large, more than {limit_of('grown_roundings')}"
+        if not allows("grown_roundings", ceil(worst)):
+            self.session.reached("grown_roundings")
+            return f"its rounding is {decimal(worst, 3)} times as large, more than {limit_of('grown_roundings')}"
+        return _LITTLE_ELSE if self._is_left_of_functions(p) else None
+
+    def _is_left_of_functions(self, p: Poly) -> bool:
+        """Whether functions in a sum, in which a rounding is, are nearly opposite if numbers in them of about one
+        size are taken for one: `max(x*T, y) - max(x, y)`, where elements of T may be nearly 1."""
+        if not any(c < 0 for _, c in p.items) or not any(c > 0 for _, c in p.items):
+            return False
+        if not any(self._is_inside(atom) for mono, _ in p.items for atom, _ in mono):
+            return False
+        return any(self._is_left(p, bare) for bare in self._exact_terms().bare)
+
+    def _is_left(self, p: Poly, bare: _Bare) -> bool:
+        total: dict[int, Fraction] = defaultdict(Fraction)
+        moving: dict[int, Fraction] = defaultdict(Fraction)
+        for mono, c in p.items:
+            alike = bare.product(mono).skey
+            total[alike] += Fraction(c)
+            moving[alike] += abs(Fraction(c)) * self._weight(mono)
+        return any(moved > limit_of("grown_roundings") * abs(total[alike]) for alike, moved in moving.items())
+
+    def _is_inside(self, atom: Atom) -> bool:
+        """Whether a rounding is inside of a function or a definition."""
+        return not self._is_still(of_atom(atom)) and not (isinstance(atom, Read) and atom.tensor in self.roundings)
 
     def _weight(self, mono: Monomial) -> Fraction:
         """By how many roundings a product moves."""
@@ -262,11 +289,43 @@ class _Exact(Renaming):
 
     def __init__(self, factors: Collection[Tensor], leaves: Leaves) -> None:
         super().__init__({factor: factor for factor in factors}, leaves)
+        self.bare = [_Bare(self._mapping, leaves, shift) for shift in SHIFTS]
 
     def _atom(self, atom: Atom) -> Poly:
         if isinstance(atom, Read) and atom.tensor in self._mapping:
             return ONE
         return super()._atom(atom)
+
+
+class _Bare(Renaming):
+    """Terms with a power of two for each number inside of a function, and 1 for tables of numbers."""
+
+    def __init__(self, mapping: Mapping[Tensor, Tensor], leaves: Leaves, shift: float) -> None:
+        super().__init__(mapping, leaves)
+        self._shift = shift
+
+    def product(self, mono: Monomial) -> Poly:
+        """A product, with what its functions are of laid bare."""
+        return algebra.with_atoms(make_poly(((mono, 1),)), super()._atom)
+
+    def poly(self, p: Poly) -> Poly:
+        """A term laid bare."""
+        found = self._polys.get(p.uid)
+        if found is None:
+            laid = algebra.with_atoms(p, self._atom)
+            found = self._polys[p.uid] = make_poly(tuple((mono, self._coarse(c)) for mono, c in laid.items))
+        return found
+
+    def _coarse(self, c: Number) -> Number:
+        power = round(log2(abs(Fraction(c))) + self._shift)
+        return (1 if c > 0 else -1) * (1 << power if power >= 0 else Fraction(1, 1 << -power))
+
+    def _atom(self, atom: Atom) -> Poly:
+        is_table = not atom.boolean and all(map(self._is_number, self._leaves.of(of_atom(atom))))
+        return ONE if is_table else super()._atom(atom)
+
+    def _is_number(self, leaf: Tensor) -> bool:
+        return leaf in self._mapping or leaf.kind == "constant"
 
 
 def _parts(p: Poly) -> Iterator[Poly]:

@@ -147,9 +147,22 @@ def decides_by_a_difference(p: Program, c: str) -> None:
     p.add(f"select {test}, %y, {zero} : tensor<4xi1>, {KIND}")
 
 
+def nearly_cancels_in_an_extremum(p: Program, c: str) -> None:
+    """max(x * c * 3.001, y) - max(x, y)"""
+    product = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.001))
+    p.apply("subtract", p.apply("maximum", product, "%y"), p.apply("maximum", "%x", "%y"))
+
+
+def nearly_cancels_in_a_function(p: Program, c: str) -> None:
+    """2 * tanh(y - x * c * 3.001) - 2 * tanh(y - x)"""
+    product = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.001))
+    one, other = (p.apply("tanh", p.apply("subtract", "%y", each)) for each in (product, "%x"))
+    p.apply("multiply", p.apply("subtract", one, other), p.constant(2.0))
+
+
 AMPLIFY = (
     cancels, nearly_cancels, cancels_in_an_extremum, cancels_in_a_function, cancels_in_a_sum, cancels_in_a_root,
-    decides_by_a_constant, decides_by_a_difference,
+    decides_by_a_constant, decides_by_a_difference, nearly_cancels_in_an_extremum, nearly_cancels_in_a_function,
 )  # fmt: skip
 
 
@@ -161,6 +174,8 @@ def test_what_is_nothing_but_a_rounding_is_not_covered(build: object) -> None:
     assert "0.333333343 is 1 / 3, rounded" in reason
     if build is nearly_cancels:  # 3.001/3 - 1 is 1/3000: the rounding of the product is 3001 times that of its rest
         assert "3e+03 times as large" in reason
+    elif build in (nearly_cancels_in_an_extremum, nearly_cancels_in_a_function):
+        assert "little else than that rounding" in reason
     elif build is not decides_by_a_constant:
         assert "all that is left is that rounding" in reason
 
@@ -189,13 +204,18 @@ def chooses(p: Program, c: str) -> None:
     p.apply("maximum", p.apply("multiply", "%x", c), p.constant(0.0))
 
 
+def differs_in_a_function(p: Program, c: str) -> None:
+    """tanh(x * c) - tanh(x)"""
+    p.apply("subtract", p.apply("tanh", p.apply("multiply", "%x", c)), p.apply("tanh", "%x"))
+
+
 def is_divided_by(p: Program, c: str) -> None:
     """sqrt(x / c) * rsqrt(c)"""
     root = p.apply("sqrt", p.apply("abs", p.apply("divide", "%x", c)))
     p.apply("multiply", root, p.apply("rsqrt", c))
 
 
-@pytest.mark.parametrize("build", [scales, adds, steps, divides, chooses, is_divided_by])
+@pytest.mark.parametrize("build", [scales, adds, steps, divides, chooses, differs_in_a_function, is_divided_by])
 def test_what_stays_a_rounding_is_covered(build: object) -> None:
     assert judged(*both(build)) == (True, "")
 

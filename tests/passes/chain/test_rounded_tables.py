@@ -128,6 +128,13 @@ def angles(first: Any) -> jax.Array:
     return 2 * jnp.pi * rows(first)[:, None] * jnp.arange(D) / N
 
 
+NEAR_ONE = np.cos(1e-4 * (POSITIONS + NUMBERS)).astype(np.float32)
+
+
+def near_one(first: Any) -> jax.Array:
+    return jnp.cos(1e-4 * (rows(first)[:, None] + jnp.arange(D)))
+
+
 def thirds(first: Any) -> jax.Array:
     return (rows(first) + 1.0)[:, None] / 3
 
@@ -144,6 +151,10 @@ AMPLIFIED: dict[str, tuple[Function, Function]] = {
     "of constants alone": (
         lambda x: x * ((COSINES * COSINES + SINES * SINES - 1) * np.float32(1e9)),
         lambda x, first: x * ((jnp.cos(angles(first)) ** 2 + jnp.sin(angles(first)) ** 2 - 1) * 1e9),
+    ),
+    "what is left of functions, beyond the inputs that are drawn": (
+        lambda x: (jnp.maximum(x * NEAR_ONE, 9) - jnp.maximum(x, 9)) * 1e6,
+        lambda x, first: (jnp.maximum(x * near_one(first), 9) - jnp.maximum(x, 9)) * 1e6,
     ),
     "a step": (
         lambda x: jnp.floor(x * THIRDS * 3),
