@@ -82,6 +82,10 @@ class Session:
         deadline = None if seconds is None else time.monotonic() + seconds
         return cls(limits or Limits(), deadline, custom_calls={} if given is None else dict(given.custom_calls))
 
+    def fresh(self) -> Session:
+        """One that knows and may take the same, and has made no terms yet."""
+        return Session(self.limits, self.deadline, custom_calls=self.custom_calls, traced=self.traced)
+
     @contextmanager
     def on(self) -> Iterator[Session]:
         """Terms that this thread makes meanwhile are the session's; afterwards there are none."""

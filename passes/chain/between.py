@@ -11,6 +11,7 @@ the annotated one does. Equality is transitive. What conversion or propagation c
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -97,18 +98,47 @@ def _as_it_stands(
 ) -> Answer:
     """The answer about two modules alone; where it is open, constants of one are read as what the other computes."""
     pair = question.given, question.partitioned
-    examined = examine(*pair, progress=progress, differing=differing, session=session)
-    if examined.report.verdict is not Verdict.UNKNOWN or examined.differs or session.is_over:
-        return Answer(examined, (pair,))
-    from hlo_verify.passes.chain.by_people import proof_by_people  # which evaluates
-
-    far: Amplified | None = None
-    with contextlib.suppress(TimeUpError):
-        account = Account.of(session, terms_left(*pair, session))
-        proof, far = proof_by_people(*pair, account)
-        if proof is not None:
-            return _answer(proof)
+    readings = _Readings(*pair, session)
+    examined = examine(*pair, progress=progress, differing=differing, otherwise=readings.is_proved, session=session)
+    is_open = examined.report.verdict is Verdict.UNKNOWN and not examined.differs and not session.is_over
+    if readings.proof is None and is_open:
+        readings.look(terms_left(*pair, session))
+    if readings.proof is not None:
+        return _answer(readings.proof)
+    far = readings.far if is_open else None
     return Answer(examined if far is None else _with_reason(examined, f"; {far}", Solver.AMPLIFIED), (pair,))
+
+
+@dataclass(slots=True)
+class _Readings:
+    """Two modules, where they are open, with numbers of one read as what the other has."""
+
+    given: Module
+    partitioned: Module
+    session: Session
+    proof: Proof | None = None
+    far: Amplified | None = None
+    """Where a reading amplifies roundings, if none is proved."""
+    _looked: bool = False
+
+    def is_proved(self) -> bool:
+        """Whether a reading is proved of modules of which the one does not compute what the other does as they stand:
+        they mask by other numbers, or numbers show that they are a rounding apart."""
+        from hlo_verify.passes.chain.by_people import are_a_rounding_apart  # which evaluates
+
+        if are_a_rounding_apart(self.given, self.partitioned, self.session):
+            self.look(math.inf)
+        return self.proof is not None
+
+    def look(self, terms: float) -> None:
+        """Look for a proof of some reading, once; walks for all devices make so many terms together."""
+        from hlo_verify.passes.chain.by_people import proof_by_people
+
+        if not self._looked:
+            self._looked = True
+            account = Account.of(self.session.fresh(), terms)
+            with contextlib.suppress(TimeUpError):
+                self.proof, self.far = proof_by_people(self.given, self.partitioned, account)
 
 
 def _answer(proof: Proof) -> Answer:

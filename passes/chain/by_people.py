@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hlo_verify.passes.chain.amplified import Amplified, amplified
 from hlo_verify.passes.chain.folded_constants import with_rests
-from hlo_verify.passes.chain.masking_numbers import masked_alike
+from hlo_verify.passes.chain.masking_numbers import mask_otherwise, masked_alike
 from hlo_verify.passes.chain.proofs import (
     Modules,
     Proof,
@@ -19,29 +19,55 @@ from hlo_verify.passes.chain.proofs import (
     proof_on_each_device,
 )
 from hlo_verify.passes.chain.rounded_tables import parts, with_tables
-from hlo_verify.passes.chain.seen_apart import are_seen_apart, are_seen_to_differ
+from hlo_verify.passes.chain.seen_apart import are_alike, are_seen_apart, are_seen_to_differ
+from hlo_verify.passes.diagnose.examine import examine
 from hlo_verify.passes.prove.account import Account
+from hlo_verify.passes.prove.each_device.compare import is_by_hand
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import is_global
+from hlo_verify.report import Verdict
+from hlo_verify.session import Session
+
+
+def are_a_rounding_apart(given: Module, partitioned: Module, session: Session) -> bool:
+    """Whether what a person distributed is seen not to compute what the given module does as they stand: the numbers
+    of results are a rounding apart, or it masks by other numbers."""
+    if not is_by_hand(partitioned):
+        return False
+    if mask_otherwise(given, partitioned) and any(True for _ in masked_alike(given, partitioned, session)):
+        return True
+    return are_alike(given, partitioned, session) is False
 
 
 def proof_by_people(given: Module, partitioned: Module, account: Account) -> tuple[Proof | None, Amplified | None]:
     """A proof of some reading of the modules; or, if none is found, where a reading amplifies roundings."""
     alone = _as_a_pair if is_global(partitioned) else as_programs
-    readings = list(masked_alike(given, partitioned, account.session))
-    for masked in readings:
-        proof = first_proof(masked, partitioned, account) or proof_on_each_device(masked, partitioned, account.session)
-        if proof is not None and not are_seen_apart(given, partitioned, account.session):
-            return _also_said(proof, masked), None
-    proof, far = _proof_of_numbers(given, partitioned, alone, account)
-    if proof is not None and are_seen_to_differ(given, partitioned, account.session):
-        return None, None
-    for masked in readings if proof is None else ():
-        proof, farther = _proof_of_numbers(masked, partitioned, alone, account)
-        far = far or farther
-        if proof is not None and not are_seen_apart(given, partitioned, account.session):
-            return _also_said(proof, masked), None
-    return proof, None if proof is not None else far
+    masked = list(masked_alike(given, partitioned, account.session))
+    far: Amplified | None = None
+    for reading in [*masked, given] if mask_otherwise(given, partitioned) else [given, *masked]:
+        proof = None if reading is given else proof_if_alike(reading, partitioned, account)
+        if proof is None:
+            proof, farther = _proof_of_numbers(reading, partitioned, alone, account)
+            far = far or farther
+        are_apart = are_seen_to_differ if reading is given else are_seen_apart
+        if proof is not None and not are_apart(given, partitioned, account.session):
+            return (proof if reading is given else _also_said(proof, reading)), None
+    return None, far
+
+
+def proof_if_alike(first: Module, second: Module, account: Account) -> Proof | None:
+    """The proof of two modules in one reading: whatever it takes, if numbers show that they are one in it, and nothing
+    but the walk for all devices if these show that they are not."""
+    proof = first_proof(first, second, account)
+    if proof is not None or not is_by_hand(second):
+        return proof
+    is_alike = are_alike(first, second, account.session)
+    if is_alike is None:
+        return proof_on_each_device(first, second, account.session)
+    if not is_alike:
+        return None
+    report = examine(first, second, session=account.session.fresh()).report
+    return Proof(report, (first, second)) if report.verdict is Verdict.PROVED else None
 
 
 def _also_said(proof: Proof, reading: Module) -> Proof:
@@ -64,10 +90,10 @@ def _proof_of_readings(
     given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
 ) -> tuple[Proof | None, Amplified | None]:
     """A proof where numbers of either module are what the other one computes them from, but for roundings."""
-    proof, far = proof_of_a_reading(given, partitioned, as_they_are, alone, account, by_people=True)
+    proof, far = proof_of_a_reading(given, partitioned, as_they_are, alone, account, proof_if_alike)
     if proof is None:
         proof, farther = proof_of_a_reading(
-            partitioned, given, _turned, lambda module: (module, partitioned), account, by_people=True
+            partitioned, given, _turned, lambda module: (module, partitioned), account, proof_if_alike
         )
         far = far or farther
     if proof is None:
@@ -85,11 +111,11 @@ def _proof_with_rests(
     amplifies: Amplified | None = None
     while (rests := with_rests(given, partitioned, but)) is not None:
         first, second = (reading.module for reading in rests)
-        proof, far = first_proof(first, second, account) or proof_on_each_device(first, second, account.session), None
+        proof, far = proof_if_alike(first, second, account), None
         for paired, one, other in ((as_they_are, first, second), (_turned, second, first)):
             looked_at = alone if paired is as_they_are else lambda module: (module, partitioned)
             if proof is None:
-                proof, far = proof_of_a_reading(one, other, paired, looked_at, account, by_people=True)
+                proof, far = proof_of_a_reading(one, other, paired, looked_at, account, proof_if_alike)
         if proof is None:
             return None, amplifies or far
         pairs = ((first, partitioned), rests[0]), (alone(second), rests[1])
@@ -115,7 +141,7 @@ def _proof_with_tables(
     first = with_tables(given, there)
     if not here and not there:
         return None, None
-    proof = first_proof(first, second, account) or proof_on_each_device(first, second, account.session)
+    proof = proof_if_alike(first, second, account)
     far: Amplified | None = None
     if proof is None:
         proof, far = _proof_of_readings(first, second, alone, account)

@@ -144,6 +144,11 @@ def _are_finite_at_zero(module: Module, names: Collection[Name]) -> bool:
     return all(each is not None and bool((each.values > FAR).all()) for each in found)
 
 
+def mask_otherwise(given: Module, partitioned: Module) -> bool:
+    """Whether the given module masks by numbers that the partitioned one does not have."""
+    return not _masks(given) <= _masks(partitioned)
+
+
 def _masks(module: Module) -> set[float]:
     """The numbers that mask in a module."""
     roots: dict[Name, Op] = {}

@@ -32,6 +32,10 @@ class Proof:
     pair: Modules
 
 
+Prove = Callable[[Module, Module, Account], Proof | None]
+"""A proof of two modules, if one is found."""
+
+
 def first_proof(
     logical: Module, partitioned: Module, account: Account, progress: Progress | None = None
 ) -> Proof | None:
@@ -54,20 +58,21 @@ def proof_of_a_reading(
     paired: Callable[[Module, Module], Modules],
     alone: Callable[[Module], Modules],
     account: Account,
-    *,
-    by_people: bool = False,
+    by_people: Prove | None = None,
 ) -> tuple[Proof | None, Amplified | None]:
     """A proof where constants of the second module are what the first computes them from, but for a rounding that
     stays one; or where it does not. `paired` makes a pair of the two, `alone` one in which the second is looked at;
-    `by_people` says that no compiler made it of the first."""
+    `by_people` is how it is proved if no compiler made it of the first."""
     far: Amplified | None = None
-    for reading in Folded(by_people=by_people).readings(first, second):
+    for reading in Folded(by_people=by_people is not None).readings(first, second):
         if not reading.meant:
             continue
-        proof = next(
-            filter(None, (first_proof(*paired(*pair), account) for pair in forms(first, reading.module))), None
-        )
-        proof = proof or proof_on_each_device(*paired(first, reading.module), account.session)
+        if by_people is not None:
+            proof = by_people(*paired(first, reading.module), account)
+        else:
+            pairs = forms(first, reading.module)
+            proof = next(filter(None, (first_proof(*paired(*pair), account) for pair in pairs)), None)
+            proof = proof or proof_on_each_device(*paired(first, reading.module), account.session)
         if proof is None:
             continue
         found = amplified(*alone(reading.module), reading.meant, account.session)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from hlo_verify.evaluate.arguments import DIGITS
 from hlo_verify.evaluate.state import Limits
 from hlo_verify.passes.refute.draws import Draw, Drawing
-from hlo_verify.passes.refute.trial import Trial, run
+from hlo_verify.passes.refute.trial import NOTICED, Trial, beyond_noise, run
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Module, value_types
 from hlo_verify.program.pair import pair_of
@@ -52,6 +52,19 @@ def are_seen_apart(logical: Module, partitioned: Module, session: Session) -> bo
             return True
         trial.note_seen(seen, results)
     return not all(seen.get(n) for n in results)
+
+
+def are_alike(logical: Module, partitioned: Module, session: Session) -> bool | None:
+    """Whether results are seen to be one another's to the last digits of double precision, for inputs that are drawn;
+    None where they could not be evaluated. What differs by the rounding of a constant differs by more."""
+    results = range(len(logical.result_names))
+    seen: dict[int, bool] = {}
+    for trial in _trials(logical, partitioned, session, session.limits.glance_work / SHARE):
+        differing = trial.differences(results, NOTICED)
+        if differing and beyond_noise(trial, differing)[0]:
+            return False
+        trial.note_seen(seen, results)
+    return True if all(seen.get(n) for n in results) else None
 
 
 def _trials(logical: Module, partitioned: Module, session: Session, work: float) -> Iterator[Trial]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -92,15 +92,17 @@ def examine(
     *,
     progress: Progress | None = None,
     differing: Differing | None = None,
+    otherwise: Callable[[], bool] | None = None,
     session: Session | None = None,
 ) -> Examination:
     """The same, for whoever looks into what was not proved.
 
-    `differing` is asked before the second walk: no effort goes into results that differ or evidently seem to. Where
+    `differing` is asked before the second walk: no effort goes into results that differ or evidently seem to; and
+    `otherwise`, whether what no walk for all devices proves is proved of what the modules are read as. Where
     the session's time is up, what is known of the results by then is what the report says.
     """
     with (session or Session()).on() as session:
-        found = _examine(logical, partitioned, progress, differing, session)
+        found = _examine(logical, partitioned, progress, differing, otherwise, session)
         return replace(found, report=unless_effects_differ(found.report, logical, partitioned))
 
 
@@ -109,6 +111,7 @@ def _examine(
     partitioned: Module,
     progress: Progress | None,
     differing: Differing | None,
+    otherwise: Callable[[], bool] | None,
     session: Session,
 ) -> Examination:
     started = time.perf_counter()
@@ -154,7 +157,9 @@ def _examine(
     is_lent = not wrong and (differing is not None or has_loops)
     unseen = session.limits.unseen_difference * session.meter.allowed * _share_seen(left, session, has_loops)
     with session.meter.lending(unseen if is_lent else 0.0):
-        return _decide(logical, partitioned, (report, first, terms), placed, wrong, progress, session, started)
+        is_read = otherwise is not None and not wrong and not session.seems_wrong
+        reading = otherwise if is_read else None
+        return _decide(logical, partitioned, (report, first, terms), placed, wrong, progress, reading, session, started)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -198,7 +203,9 @@ def _in_lost_layer(
     with session.meter.keeping(KEPT_FOR_PROOFS):
         differs = bool(differing(left, is_large=True))
     session.phase = "a layer was looked at by itself"
-    found = _examine(lost.logical, lost.partitioned, None, None, session)  # what comes after is on the layer's account
+    found = _examine(
+        lost.logical, lost.partitioned, None, None, None, session
+    )  # what comes after is on the layer's account
     session.memory.start_anew()
     session.layered_terms = layered.terms
     (result,) = found.report.results
@@ -221,6 +228,7 @@ def _decide(
     placed: list[Sharding],
     wrong: frozenset[int],
     progress: Progress | None,
+    reading: Callable[[], bool] | None,
     session: Session,
     started: float,
 ) -> Examination:
@@ -233,6 +241,8 @@ def _decide(
         if first is not None and not wrong and (is_seen or all(otherwise.prove(n, decide=False) for n in left)):
             proved = [replace(result, verdict=Verdict.PROVED) for result in report.results]
             return Examination(report_of(logical, first, proved, report.devices, started), {})
+        if reading is not None and reading():
+            return Examination(report, {})
         unknown = [n for n in left if n not in wrong]
         seems_wrong = bool(wrong) or session.seems_wrong
         guesses = {} if seems_wrong else guessed(logical, partitioned, session)
