@@ -130,6 +130,24 @@ def is_defined(p: Poly) -> bool:
     return True
 
 
+@once_a_session
+def is_defined_there(p: Poly) -> bool:
+    """The same at the places where definitions are read: what these divide by may be 0 at others, where no element
+    is."""
+    from hlo_verify.terms.definitions import unfold  # made of terms
+    from hlo_verify.terms.places import values_in_places
+    from hlo_verify.terms.term import Read, atoms, of_atom
+
+    for atom in atoms(p):
+        if is_defined(of_atom(atom)):
+            continue
+        if not isinstance(atom, Read) or not atom.tensor.bodies or atom.tensor.kind not in WHOLES:
+            return False
+        if not all(map(is_defined_there, (*unfold(atom)[1], *values_in_places(atom)))):
+            return False
+    return True
+
+
 Signs = Callable[["Poly"], int]
 """Which signs a term may have: by its form, or by the ball of a term of numbers alone."""
 

@@ -109,7 +109,7 @@ class Finite:
             substitute(body, {v: expr.constant(n) for v, n in zip(bound, where, strict=True)}) for where in ends
         )
         return self.never_above(body) and any(
-            map(self.surely, chain(elements, _at_conditions(bound, body), _at_one_in_order(bound, body)))
+            map(self.surely, chain(elements, at_conditions(bound, body), _at_one_in_order(bound, body)))
         )
 
     def _is_never_above(self, mono: Monomial, c: Number) -> bool:
@@ -157,7 +157,7 @@ class Finite:
         return source.kind != "argument" and self.unknown_may_be
 
 
-def _at_conditions(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
+def at_conditions(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
     """The elements at which conditions begin or end to hold, where these are elements whatever the place is: of `max
     k<8. 0 <= i - k <= 3 ? s[k] : -inf` those at k = i and k = i - 3, the first of which is one for i < 8."""
     from hlo_verify.terms.substitution import substitute

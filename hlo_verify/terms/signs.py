@@ -62,6 +62,7 @@ MULTIPLIED = _table(_times)
 
 _signs: Callable[[], dict[Poly, int]] = per_session("signs of terms", dict)
 _elements: Callable[[], dict[Tensor, int]] = per_session("signs of elements", dict)
+_somewhere: Callable[[], dict[Read, bool]] = per_session("sums that are positive somewhere", dict)
 
 
 def of(p: Poly) -> int:
@@ -191,6 +192,13 @@ def _of_read(atom: Read) -> int:
     found = known.get(source)
     if found is None:
         found = known[source] = _of_elements(source)
+    if found == ZERO | POSITIVE and source.kind == "sum":
+        from hlo_verify.terms.somewhere import is_positive_somewhere  # made of terms, whose signs it asks for
+
+        somewhere = _somewhere()
+        if atom not in somewhere:
+            somewhere[atom] = is_positive_somewhere(atom)
+        return POSITIVE if somewhere[atom] else found
     return found
 
 

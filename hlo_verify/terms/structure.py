@@ -282,6 +282,13 @@ REWRITINGS = (
         "shared_sums.is_positive_together",
         "c and f are positive, or what they are chosen from is",
     ),
+    Rewriting(
+        "sums that are positive somewhere",
+        "sum v. [p(v)] f(v) > 0",
+        "1",
+        "somewhere.is_positive_somewhere",
+        "f is nowhere negative, and at an element at an end, or where p begins to hold, p holds and f is positive",
+    ),
 )
 
 

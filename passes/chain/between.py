@@ -11,7 +11,6 @@ the annotated one does. Equality is transitive. What conversion or propagation c
 from __future__ import annotations
 
 import contextlib
-import math
 import time
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -99,10 +98,10 @@ def _as_it_stands(
     """The answer about two modules alone; where it is open, constants of one are read as what the other computes."""
     pair = question.given, question.partitioned
     readings = _Readings(*pair, session)
-    examined = examine(*pair, progress=progress, differing=differing, otherwise=readings.is_proved, session=session)
+    examined = examine(*pair, progress=progress, differing=differing, otherwise=readings.are_proved, session=session)
     is_open = examined.report.verdict is Verdict.UNKNOWN and not examined.differs and not session.is_over
     if readings.proof is None and is_open:
-        readings.look(terms_left(*pair, session))
+        readings.look(Account.of(session, terms_left(*pair, session)))
     if readings.proof is not None:
         return _answer(readings.proof)
     far = readings.far if is_open else None
@@ -121,22 +120,22 @@ class _Readings:
     """Where a reading amplifies roundings, if none is proved."""
     _looked: bool = False
 
-    def is_proved(self) -> bool:
+    def are_proved(self) -> bool | None:
         """Whether a reading is proved of modules of which the one does not compute what the other does as they stand:
-        they mask by other numbers, or numbers show that they are a rounding apart."""
-        from hlo_verify.passes.chain.by_people import are_a_rounding_apart  # which evaluates
+        they mask by other numbers, or numbers show that they are apart. None where they are, and none is."""
+        from hlo_verify.passes.chain.by_people import are_apart, mask_by_others  # which evaluate
 
-        if are_a_rounding_apart(self.given, self.partitioned, self.session):
-            self.look(math.inf)
-        return self.proof is not None
+        apart = are_apart(self.given, self.partitioned, self.session)
+        if apart or mask_by_others(self.given, self.partitioned, self.session):
+            self.look(Account(self.session.fresh()))  # the session has terms, which must not be mixed with others
+        return True if self.proof is not None else None if apart else False
 
-    def look(self, terms: float) -> None:
-        """Look for a proof of some reading, once; walks for all devices make so many terms together."""
+    def look(self, account: Account) -> None:
+        """Look for a proof of some reading, once."""
         from hlo_verify.passes.chain.by_people import proof_by_people
 
         if not self._looked:
             self._looked = True
-            account = Account.of(self.session.fresh(), terms)
             with contextlib.suppress(TimeUpError):
                 self.proof, self.far = proof_by_people(self.given, self.partitioned, account)
 

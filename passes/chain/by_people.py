@@ -29,14 +29,16 @@ from hlo_verify.report import Verdict
 from hlo_verify.session import Session
 
 
-def are_a_rounding_apart(given: Module, partitioned: Module, session: Session) -> bool:
-    """Whether what a person distributed is seen not to compute what the given module does as they stand: the numbers
-    of results are a rounding apart, or it masks by other numbers."""
-    if not is_by_hand(partitioned):
+def are_apart(given: Module, partitioned: Module, session: Session) -> bool:
+    """Whether numbers show that what a person distributed is not what the given module computes, as they stand."""
+    return is_by_hand(partitioned) and are_alike(given, partitioned, session) is False
+
+
+def mask_by_others(given: Module, partitioned: Module, session: Session) -> bool:
+    """Whether what a person distributed masks by other numbers than the given module, which may be read as those."""
+    if not is_by_hand(partitioned) or not mask_otherwise(given, partitioned):
         return False
-    if mask_otherwise(given, partitioned) and any(True for _ in masked_alike(given, partitioned, session)):
-        return True
-    return are_alike(given, partitioned, session) is False
+    return any(True for _ in masked_alike(given, partitioned, session))
 
 
 def proof_by_people(given: Module, partitioned: Module, account: Account) -> tuple[Proof | None, Amplified | None]:
@@ -66,8 +68,12 @@ def proof_if_alike(first: Module, second: Module, account: Account) -> Proof | N
         return proof_on_each_device(first, second, account.session)
     if not is_alike:
         return None
-    report = examine(first, second, session=account.session.fresh()).report
-    return Proof(report, (first, second)) if report.verdict is Verdict.PROVED else None
+    session = account.session.fresh()
+    report = examine(first, second, session=session).report
+    if report.verdict is Verdict.PROVED:
+        return Proof(report, (first, second))
+    account.session.meter.charge(session.meter.spent)
+    return None
 
 
 def _also_said(proof: Proof, reading: Module) -> Proof:

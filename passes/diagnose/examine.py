@@ -92,14 +92,14 @@ def examine(
     *,
     progress: Progress | None = None,
     differing: Differing | None = None,
-    otherwise: Callable[[], bool] | None = None,
+    otherwise: Callable[[], bool | None] | None = None,
     session: Session | None = None,
 ) -> Examination:
     """The same, for whoever looks into what was not proved.
 
     `differing` is asked before the second walk: no effort goes into results that differ or evidently seem to; and
-    `otherwise`, whether what no walk for all devices proves is proved of what the modules are read as. Where
-    the session's time is up, what is known of the results by then is what the report says.
+    `otherwise`, whether it is proved what the modules are read as: None if it is not, and neither module is the other's
+    as they stand. Where the session's time is up, what is known of the results by then is what the report says.
     """
     with (session or Session()).on() as session:
         found = _examine(logical, partitioned, progress, differing, otherwise, session)
@@ -111,7 +111,7 @@ def _examine(
     partitioned: Module,
     progress: Progress | None,
     differing: Differing | None,
-    otherwise: Callable[[], bool] | None,
+    otherwise: Callable[[], bool | None] | None,
     session: Session,
 ) -> Examination:
     started = time.perf_counter()
@@ -228,7 +228,7 @@ def _decide(
     placed: list[Sharding],
     wrong: frozenset[int],
     progress: Progress | None,
-    reading: Callable[[], bool] | None,
+    reading: Callable[[], bool | None] | None,
     session: Session,
     started: float,
 ) -> Examination:
@@ -241,10 +241,11 @@ def _decide(
         if first is not None and not wrong and (is_seen or all(otherwise.prove(n, decide=False) for n in left)):
             proved = [replace(result, verdict=Verdict.PROVED) for result in report.results]
             return Examination(report_of(logical, first, proved, report.devices, started), {})
-        if reading is not None and reading():
+        is_read = reading() if reading is not None else False
+        if is_read:
             return Examination(report, {})
         unknown = [n for n in left if n not in wrong]
-        seems_wrong = bool(wrong) or session.seems_wrong
+        seems_wrong = bool(wrong) or session.seems_wrong or is_read is None
         guesses = {} if seems_wrong else guessed(logical, partitioned, session)
         session.phase = "values were compared case by case"
         outcome = walk_deciding(logical, partitioned, first, progress, bool(wrong), session, guesses)

@@ -25,9 +25,10 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.index.interned import made as made_so_far
 from hlo_verify.ops.values import Value, position
 from hlo_verify.passes.prove.frontier import Frontier
+from hlo_verify.passes.prove.stand_ins import StandIns
 from hlo_verify.program.ir import Module, Name, operations
 from hlo_verify.session import Session
-from hlo_verify.terms.doubts import is_defined
+from hlo_verify.terms.doubts import is_defined_there
 from hlo_verify.terms.term import ONE, Poly, reads
 
 Made = tuple[Name, int]
@@ -93,11 +94,14 @@ class CutPoints:
     devices: int
     place: Place
     are_equal: AreEqual
+    stand_ins: StandIns = field(default_factory=StandIns)
     _worth: int = 0
     """Terms that were made for guesses that were proved."""
     _vain: int = 0
     """Terms that were made for others."""
     _wholes: dict[Made, Values] = field(default_factory=dict)
+    _stands: dict[Made, Values] = field(default_factory=dict)
+    """What stands for some of them."""
     _wanted: frozenset[Made] = frozenset()
     _refused: set[tuple[int, ...]] = field(default_factory=set)
     _frontier: Frontier = field(default_factory=Frontier)
@@ -108,12 +112,18 @@ class CutPoints:
         self._wanted = frozenset(guess.whole for each in self.guesses.values() for guess in each)
 
     def note(self, name: Name, values: Values) -> Values:
-        """Keep a value of the logical module, if one is guessed to be a shard of it."""
+        """Keep a value of the logical module, if one is guessed to be a shard of it. What is to be computed with is
+        returned: what stands for it, or the value."""
         made = name, self._logical[name]
         self._logical[name] += 1
-        if made in self._wanted:
-            self._wholes[made] = values
-        return values
+        if made not in self._wanted:
+            return values
+        self._wholes[made] = values
+        stand = self.stand_ins.of(values[0])
+        if stand is None or any(value.term is not values[0].term for value in values):
+            return values
+        self._stands[made] = (stand,) * len(values)
+        return self._stands[made]
 
     def replaced(self, name: Name, values: Values) -> Values:
         """What the devices hold of a value of the partitioned module: the shards that it was guessed to be, if that is
@@ -121,18 +131,18 @@ class CutPoints:
         made = name, self._partitioned[name]
         self._partitioned[name] += 1
         for guess in self.guesses.get(made, ()):
-            shards = self._shards(guess, values)
-            if shards is not None and self._holds(values, shards):
+            shards, standing = (self._shards(guess, of, values) for of in (self._wholes, self._stands))
+            if shards is not None and (self._are(values, standing) or self._holds(values, shards)):
+                shards = standing or shards
                 self._frontier.pass_by({read.tensor for p in shards for read in reads(p) if read.tensor.bodies})
                 return tuple(Value(value.type, shard) for value, shard in zip(values, shards, strict=True))
         return values
 
-    def note_all(self, names: Sequence[Name], values: Sequence[Value]) -> None:
+    def note_all(self, names: Sequence[Name], values: list[Value]) -> list[Value]:
         """The same of the results of an operation, where all devices are looked at at once."""
         if not self._wanted:
-            return
-        for name, value in zip(names, values, strict=True):
-            self.note(name, (value,))
+            return values
+        return [self.note(name, (value,))[0] for name, value in zip(names, values, strict=True)]
 
     def replaced_all(self, names: Sequence[Name], values: Sequence[Value]) -> list[Value]:
         """Likewise."""
@@ -140,8 +150,12 @@ class CutPoints:
             return list(values)
         return [self.replaced(name, (value,))[0] for name, value in zip(names, values, strict=True)]
 
-    def _shards(self, guess: Guess, values: Values) -> list[Poly] | None:
-        whole = self._wholes.get(guess.whole)
+    @staticmethod
+    def _are(values: Values, shards: Sequence[Poly] | None) -> bool:
+        return shards is not None and all(value.term is p for value, p in zip(values, shards, strict=True))
+
+    def _shards(self, guess: Guess, wholes: Mapping[Made, Values], values: Values) -> list[Poly] | None:
+        whole = wholes.get(guess.whole)
         if whole is None or whole[0].type.dtype != values[0].type.dtype or len(guess.starts) != self.devices:
             return None
         return self.place(guess, whole, values) if guess.fits(values[0].shape, whole[0].shape) else None
@@ -161,7 +175,7 @@ class CutPoints:
         key = tuple(uid for pair in open_ for uid in pair)
         if not open_ or key in self._refused or self._is_no_use:
             return not open_
-        if not all(is_defined(shard) for _, shard in open_.values()):
+        if not all(is_defined_there(shard) for _, shard in open_.values()):
             return False
         before = made_so_far()
         if all(self._is_shard(*pair) for pair in open_.values()):
@@ -182,10 +196,13 @@ class CutPoints:
     def _is_shard(self, value: Value, shard: Poly) -> bool:
         """Whether what a device holds is found to be a shard: made as that is of what devices are known to hold, or of
         all that both are made of."""
-        views = self._frontier.both(value.term, shard)
-        if views is not None and self.are_equal(Value(value.type, views[0]), views[1]):
-            return True
-        return self.are_equal(value, shard)
+        for found, expected in self.stand_ins.views(value.term, shard):
+            views = self._frontier.both(found, expected)
+            if views is not None and self.are_equal(Value(value.type, views[0]), views[1]):
+                return True
+            if self.are_equal(Value(value.type, found), expected):
+                return True
+        return False
 
 
 def on_each_device(guesses: Guesses, devices: int, session: Session, are_equal: AreEqual) -> CutPoints:

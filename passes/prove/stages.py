@@ -33,6 +33,7 @@ from hlo_verify.passes.prove.along_lines import equal_along
 from hlo_verify.passes.prove.cut_points import CutPoints, Guesses, on_all_devices
 from hlo_verify.passes.prove.frontier import Frontier
 from hlo_verify.passes.prove.lineage import Lineage, lineage, shardings_of
+from hlo_verify.passes.prove.stand_ins import StandIns
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.program.ir import Location, Op
 from hlo_verify.program.sharding import Sharding
@@ -110,13 +111,17 @@ class Stages:
         self.network = Steps(self.session.limits.network_steps)
         self._guessed = on_all_devices(self.guesses, self.device, self.effort)
 
+    @property
+    def stand_ins(self) -> StandIns:
+        """What stands for values of the logical module."""
+        return self._guessed.stand_ins
+
     def record_logical(self, op: Op, values: list[Value]) -> list[Value]:
-        """Note an operation of the logical module."""
-        step = Step(op, tuple(values), len(self.logical))
-        self.logical.append(step)
+        """Note an operation of the logical module; what is to be computed with."""
+        values = self._guessed.note_all(op.results, values)
+        self.logical.append(step := Step(op, tuple(values), len(self.logical)))
         self._advance()
         self._by_location.setdefault(op.location, []).append(step)
-        self._guessed.note_all(op.results, values)
         for value in values:
             for read in reads(value.term):
                 self._known.setdefault(read.tensor, step.position)
@@ -146,7 +151,7 @@ class Stages:
         self.decide = True
         self._guessed = on_all_devices(guesses, self.device, self.effort)
         for step in self.logical:
-            self._guessed.note_all(step.op.results, step.values)
+            self._guessed.note_all(step.op.results, list(step.values))
         for step in self.partitioned:
             if any(a is not b for a, b in zip(step.values, self._recognised(step.op, list(step.values)), strict=True)):
                 return True
@@ -242,15 +247,13 @@ class Stages:
 
         The nearest first: what a value is made of is computed before it, in one layer of many from the same line.
         """
-        same = self.counterparts(op)
-        after = bisect_left(same, self._position(value.term), key=lambda step: step.position)
-        yield from same[after:]
-        yield from reversed(same[:after])
+        found = [self.counterparts(op)]
         if op.name in ENDS:
-            others = [step for step in self.counterparts(op, of_any_name=True) if step.op.name != op.name]
-            after = bisect_left(others, self._position(value.term), key=lambda step: step.position)
-            yield from others[after:]
-            yield from reversed(others[:after])
+            found.append([step for step in self.counterparts(op, of_any_name=True) if step.op.name != op.name])
+        for steps in found:
+            after = bisect_left(steps, self._position(value.term), key=lambda step: step.position)
+            yield from steps[after:]
+            yield from reversed(steps[:after])
 
     def _position(self, p: Poly) -> int:
         """The last of the logical module's operations where a tensor comes up that a term is made of."""
@@ -292,12 +295,15 @@ class Stages:
         if briefly:
             return equal_briefly(found, expected, inside, self.session)
         left, before = self.effort.left, made()
-        answer = self.is_piped(found, expected, inside, self.effort) or self._are_equal(found, expected, inside)
-        answer = answer or self._is_network(found, expected, inside) or self._is_by_presence(found, expected, inside)
+        answer = any(self._is_result(*view, inside) for view in self.stand_ins.views(found, expected))
         if not answer:
             self._wasted += left - self.effort.left
             self.session.meter.charge_terms(made() - before)
         return answer
+
+    def _is_result(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+        answer = self.is_piped(found, expected, inside, self.effort) or self._are_equal(found, expected, inside)
+        return answer or self._is_network(found, expected, inside) or self._is_by_presence(found, expected, inside)
 
     def spare(self) -> None:
         """Compare the results of a module that is known to be wrong with less effort."""
@@ -325,13 +331,8 @@ class Stages:
 
     def _is_by_presence(self, found: Poly, expected: Poly, inside: Poly) -> bool:
         """Whether two results are equal where a mask holds somewhere, and where it holds nowhere."""
-
-        def are_equal(p: Poly, q: Poly) -> bool:
-            return self._are_equal(p, q, inside)
-
-        most = self.session.limits.brief_steps
-        told_apart = partial(same_by_presence, found, expected, are_equal)
-        return self.effort.within(most, told_apart, "brief_steps")
+        told_apart = partial(same_by_presence, found, expected, partial(self._are_equal, inside=inside))
+        return self.effort.within(self.session.limits.brief_steps, told_apart, "brief_steps")
 
     def _are_equal(self, found: Poly, expected: Poly, inside: Poly) -> bool:
         most = self.allowance()
@@ -343,8 +344,7 @@ class Stages:
         limits = self.session.limits
         if self._wasted < limits.brief_steps:
             return limits.comparison_steps
-        left = (limits.vain_steps - self._wasted) // 2
-        return min(limits.comparison_steps, max(limits.brief_steps, left))
+        return min(limits.comparison_steps, max(limits.brief_steps, (limits.vain_steps - self._wasted) // 2))
 
     def _may_try(self, candidate: int) -> bool:
         """Whether a value may be compared with so many candidates."""

@@ -38,10 +38,16 @@ class Claim:
     """Whether it is about integers that may lie outside of their type's range: what wraps is not looked at here."""
 
 
+def _as_it_is(p: Poly) -> Poly:
+    return p
+
+
 @dataclass(slots=True)
 class Recorder:
     """Interprets a module as the prover does, and notes a claim for every result of an operation."""
 
+    opened: Callable[[Poly], Poly] = _as_it_is
+    """A term with values in place of what stands for them."""
     claims: list[Claim] = field(default_factory=list)
     unwritten: Counter[str] = field(default_factory=Counter)
     """Results of operations whose meaning is not written down a second time."""
@@ -61,13 +67,14 @@ class Recorder:
                 self.note(op, operands, values, context)
                 others = context.observe(op, values)
                 for value, other in zip(values, others, strict=True):
-                    if other is not value:
+                    before, after = self.opened(value.term), self.opened(other.term)
+                    if before is not after:
                         self.claims.append(
                             Claim(
                                 f"{op.name} as a shard",
                                 str(op.location),
-                                prover_term(value.term),
-                                prover_term(other.term),
+                                prover_term(before),
+                                prover_term(after),
                             )
                         )
                 values = others

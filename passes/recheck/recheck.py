@@ -127,6 +127,7 @@ def _walk(
     placed = result_placements(logical, partitioned, device.size)
     guesses = guessed(logical, partitioned, session) if way.decide else {}
     stages = both.watched(way.decide, guesses=outside_of_loops(guesses, logical, partitioned))
+    recorder.opened = stages.stand_ins.opened
     wanted = recorder.run(logical.main, both.wholes, both.plain)
     if not is_global(partitioned):
         shardings = argument_shardings(logical, partitioned)
@@ -144,13 +145,14 @@ def _walk(
             if way.compare and term is not expected and stages.is_piped(term, expected, inside):
                 recorder.unchecked[BY_TURN] += 1
                 continue
-            if placed[n].is_plain and device not in wanted[n].term.free:
-                side: Side = shard(wanted[n], placed[n], device)
-            else:
-                side = _within(inside, expected)
-            recorder.claims.append(Claim(f"result {name}", "", side, _within(inside, term)))
             if term is not expected:
                 open_ += not (way.compare and stages.is_result(term, expected, inside))
+            term, whole = stages.stand_ins.opened(term), stages.stand_ins.opened(expected)
+            if placed[n].is_plain and device not in wanted[n].term.free and whole is expected:
+                side: Side = shard(wanted[n], placed[n], device)
+            else:
+                side = _within(inside, whole)
+            recorder.claims.append(Claim(f"result {name}", "", side, _within(inside, term)))
     return recorder, open_
 
 

@@ -6,12 +6,12 @@ from fractions import Fraction
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, comparing, extrema, guards
-from hlo_verify.terms.functions import INVERSE, IS_ZERO, LOG, POSITIVE, truncate
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, IS_ZERO, LOG, POSITIVE, truncate
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, number
 from tests.support.expressions import Array
-from tests.support.structural_laws import Case, at, bound, instance
+from tests.support.structural_laws import Case, at, bound, instance, is_positive
 from tests.support.truth_laws import truths
 
 
@@ -141,3 +141,13 @@ def _of_a_count(case: Case) -> tuple[Poly, Array]:
     found = comparing.chosen_count(condition, total, number(by))
     wanted = case.each(lambda i, j: totals[i] if totals[i] >= least else by)
     return algebra.select(condition, total, number(by)) if found is None else found, wanted
+
+
+@instance("sums that are positive somewhere")
+def _somewhere(case: Case) -> tuple[Poly, Array]:
+    """Elements up to a place, or those up to others before it, of which there may be none."""
+    (x, _), v = case.make(6), bound(6)
+    gap = case.random.choice((0, 0, 1, 2))
+    held = guards.interval(expr.subtract(expr.of_var(v), case.i), None, -gap)
+    total = reduce_sum([v], algebra.multiply(held, apply(EXPONENTIAL, (at(x, v),))))
+    return is_positive(total), case.each(lambda i, j: int(i >= gap))

@@ -127,6 +127,7 @@ WITHOUT = {
     "more than all others": Without("before[2] == behind[2] and ", ""),
     "sign of a variance": Without("if signs.of(spread) & ~(signs.ZERO | signs.POSITIVE):", "if False:"),
     "sums that are positive together": Without("signs.of(_element(group)) == signs.POSITIVE", "True"),
+    "sums that are positive somewhere": Without("signs.of(p) == signs.POSITIVE", "signs.of(p) & signs.POSITIVE"),
 }
 
 

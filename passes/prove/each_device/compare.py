@@ -22,6 +22,7 @@ from hlo_verify.passes.prove.each_device.machine import Machine, TooMuchError, V
 from hlo_verify.passes.prove.interpret import run
 from hlo_verify.passes.prove.lineage import lineage
 from hlo_verify.passes.prove.reports import may_hang
+from hlo_verify.passes.prove.stand_ins import StandIns
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Function, Module, operations
 from hlo_verify.program.op_families import BORDERS
@@ -52,6 +53,8 @@ class EachDevice:
     found: list[Values]
     placed: list[Sharding]
     comparison: Comparison
+    stand_ins: StandIns
+    """What stands for values of the logical module in the terms of both."""
 
     def proves(self, n: int, *, briefly: bool = False) -> bool:
         """Whether every device holds its shard of the n-th result; `briefly`, whether that is seen at once."""
@@ -60,7 +63,11 @@ class EachDevice:
             return False
         if not briefly and comparison.are_equal_by_element(open_):
             return True
-        return all(comparison.are_equal(*each, briefly=briefly) for each in open_)
+        return all(self._are_equal(*each, briefly) for each in open_)
+
+    def _are_equal(self, value: Value, expected: Poly, inside: Poly, briefly: bool) -> bool:
+        views = self.stand_ins.views(value.term, expected)
+        return any(self.comparison.are_equal(Value(value.type, p), q, inside, briefly=briefly) for p, q in views)
 
     def _open(self, n: int) -> list[Obligation] | None:
         """What is to be shown of the n-th result, and not seen at once; None where it cannot be said."""
@@ -123,7 +130,7 @@ def each_device(
     if may_hang(both.unsupported) is not None:
         return None
     comparison = Comparison(devices, Allowed.of(session), by_hand)
-    return EachDevice(both.device, both.wholes, wanted, found, placed, comparison)
+    return EachDevice(both.device, both.wholes, wanted, found, placed, comparison, cuts.stand_ins)
 
 
 def _is_equal(devices: int, session: Session, by_hand: bool, value: Value, expected: Poly) -> bool:

@@ -1,0 +1,90 @@
+"""Tensors that stand for values of the logical module, so that what is computed of one is not made of its parts.
+
+The residual stream of a transformer is a sum of a value and what is added to it. By its terms, whatever is computed of
+it is made of both, and of all that is added before; what the square of such a sum adds up to takes all products. Where
+devices are known to hold their shards of it, nothing of the kind matters:
+
+    x2 = x + mlp(x)        sum k. (x[k] + mlp(x)[k])^2 = …        with a tensor that stands for x2: sum k. x2[k]^2 = …
+
+So a tensor of which nothing is known but that it is a number stands for such a value, in both modules. What is proved
+for any tensor in its place is proved for this one. What is not may follow from what the value is made of, and is looked
+at once more with that in place of it (`views`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from hlo_verify.equality import opening
+from hlo_verify.ops.values import Value, positions
+from hlo_verify.program.element_types import is_float
+from hlo_verify.terms import algebra, signs
+from hlo_verify.terms.doubts import is_defined_there
+from hlo_verify.terms.finite import if_unknown_may_be
+from hlo_verify.terms.renaming import Leaves, Renaming
+from hlo_verify.terms.term import Atom, Poly, Read, Tensor, reads, tensor
+
+
+@dataclass(slots=True)
+class StandIns:
+    """The values that tensors stand for."""
+
+    _values: dict[Tensor, Value] = field(default_factory=dict)
+    _by_term: dict[int, Value] = field(default_factory=dict)
+    _opening: dict[frozenset[Tensor], _Opening] = field(default_factory=dict)
+    _leaves: Leaves = field(default_factory=Leaves)
+
+    def of(self, value: Value) -> Value | None:
+        """What stands for a value of the logical module; None for one that is no sum of what others define, or of which
+        more is known than that it is a real number: what is taken for an argument is one wherever it is read."""
+        term = value.term
+        if term.uid not in self._by_term:
+            is_sum = len(term.items) > 1 and is_float(value.type.dtype) and any(r.tensor.bodies for r in reads(term))
+            if not is_sum or signs.of(term) != signs.REAL or not is_defined_there(term):
+                return None
+            if not if_unknown_may_be().surely(term):
+                return None
+            name = f"value {len(self._values)}"
+            stand = tensor("argument", name, value.type.dtype, value.shape, doubt=0)
+            self._values[stand] = value
+            self._by_term[term.uid] = Value(value.type, algebra.read(stand, positions(value.shape)))
+        return self._by_term[term.uid]
+
+    def opened(self, p: Poly) -> Poly:
+        """A term with all values in place of what stands for them."""
+        while inside := self._inside(p):
+            p = self._opened(p, inside)
+        return p
+
+    def views(self, p: Poly, q: Poly) -> Iterator[tuple[Poly, Poly]]:
+        """Two terms in the ways in which to ask whether they are equal: as they are, if both are about the same
+        stand-ins, or else with those of them opened that one is not about, the last ones first; and with all opened."""
+        while lone := self._inside(p) ^ self._inside(q):
+            last = frozenset([max(lone, key=lambda stand: stand.uid)])
+            p, q = self._opened(p, last), self._opened(q, last)
+        yield p, q
+        if self._inside(p):
+            yield self.opened(p), self.opened(q)
+
+    def _inside(self, p: Poly) -> frozenset[Tensor]:
+        return frozenset(opening.arguments(p) & self._values.keys()) if self._values else frozenset()
+
+    def _opened(self, p: Poly, which: frozenset[Tensor]) -> Poly:
+        found = self._opening.get(which)
+        if found is None:
+            found = self._opening[which] = _Opening({each: self._values[each] for each in which}, self._leaves)
+        return found.poly(p)
+
+
+class _Opening(Renaming):
+    """Terms with some values in place of what stands for them, and in these as well."""
+
+    def __init__(self, values: Mapping[Tensor, Value], leaves: Leaves) -> None:
+        super().__init__({each: each for each in values}, leaves)
+        self._values = values
+
+    def _atom(self, atom: Atom) -> Poly:
+        if isinstance(atom, Read) and atom.tensor in self._values:
+            return self.poly(self._values[atom.tensor].at([self._index(e) for e in atom.indices]))
+        return super()._atom(atom)
