@@ -389,11 +389,11 @@ def _best(case: Case) -> tuple[Poly, Array]:
 
 @instance("sums that are positive together")
 def _together(case: Case) -> tuple[Poly, Array]:
-    """Some elements, and the number of all others, or of some of these."""
-    (x, _), (y, _), v, w = case.make(6), case.make(), bound(6), bound(6)
+    """Some elements, and the number of all others, or of some of these; there may be none of either."""
+    (x, _), (y, _), v, w = case.make(4), case.make(), bound(4), bound(4)
     gap = case.random.choice((0, 0, 3))
     lower, higher = (expr.subtract(expr.of_var(u), case.i) for u in (v, w))
     chosen = algebra.multiply(guards.interval(lower, None, -1 - gap), apply(EXPONENTIAL, (at(x, v),)))
     other = algebra.multiply(guards.interval(higher, gap, None), apply(EXPONENTIAL, (at(y),)))
     total = algebra.add(reduce_sum([v], chosen), reduce_sum([w], other))
-    return is_positive(total), case.each(lambda i, j: int(i > gap or i + gap < 6))
+    return is_positive(total), case.each(lambda i, j: int(i > gap or i + gap < 4))
