@@ -73,6 +73,13 @@ class Computed:
         return int(self.exact.denominator > 1 and self.exact.numerator.bit_length() > _FEW_BITS)
 
     @property
+    def has_whole_numbers(self) -> bool:
+        """Whether one of these is a whole number that counts: then it may be made of them by chance."""
+        if self.operands:
+            return any(x.has_whole_numbers for x in self.operands)
+        return self.exact.denominator == 1 and abs(self.exact) > 1
+
+    @property
     def meaning(self) -> str:
         """The number and what it is computed from, in words."""
         return f"{float(self.rounded):.9g} is {self}"
@@ -149,26 +156,39 @@ def as_people_write(numbers: list[Computed], number: Key) -> list[Computed]:
     A person who writes `0.9**3`, or `1 - 0.1 * 0.01`, has it computed in double precision from decimals, and rounded
     once: that is not what single precision makes of the decimals as it holds them, but within their roundings of it.
     """
-    dtype, bits = number
-    value = np.frombuffer(bits, DTYPES[dtype])[0]
-    given = [x for x in numbers if x.dtype == dtype and x.exact not in (0, 1)]
-    if not np.isfinite(float(value)) or not allows("joined_by_people", len(given)):
-        return []
-    zero = number_of(dtype, _scalar(dtype)(0))
-    assert zero is not None
+    value, dtype, given = _given(numbers, number)
     there = {x.exact for x in given}
-    given += [x for y in given for x in applied("subtract", (zero, y))]
-    made = (x for x in _few_operations(given, float(value), dtype) if x.exact not in there and not _cancels(x))
+    given += _opposites(given)
+    made = (x for x in _few_operations(given, value, dtype) if x.exact not in there and not _cancels(x))
     values: dict[Fraction, Computed] = {}
-    for x in sorted(_near(made, value), key=lambda x: (x.literals, x.roundings)):
+    for x in sorted(_near(made, number), key=lambda x: (x.literals, x.roundings)):
         values.setdefault(x.exact, x)
     fewest = min((x.literals for x in values.values()), default=0)
-    few = [x for x in values.values() if x.literals == fewest]
-    return few or list(_near(_multiples(given, float(value), dtype), value))
+    return [x for x in values.values() if x.literals == fewest] or multiples(numbers, number)
 
 
-def _near(made: Iterable[Computed], value: Any) -> Iterator[Computed]:
-    """Numbers of which a value may be a rounding, as that value."""
+def multiples(numbers: list[Computed], number: Key) -> list[Computed]:
+    """What a number may be of small multiples of others or their opposites: what they leave of 1, or these."""
+    value, dtype, given = _given(numbers, number)
+    return list(_near(_multiples([*given, *_opposites(given)], value, dtype), number))
+
+
+def _given(numbers: list[Computed], number: Key) -> tuple[float, str, list[Computed]]:
+    """What a number is, and the numbers of its type that it may be made of: none where it is none, or they are many."""
+    value = float(np.frombuffer(number[1], DTYPES[number[0]])[0])
+    given = [x for x in numbers if x.dtype == number[0] and x.exact not in (0, 1)]
+    is_tried = np.isfinite(value) and allows("joined_by_people", len(given))
+    return value, number[0], given if is_tried else []
+
+
+def _opposites(numbers: list[Computed]) -> list[Computed]:
+    zeros = [number_of(x.dtype, _scalar(x.dtype)(0)) for x in numbers[:1]]
+    return [x for zero in zeros if zero is not None for y in numbers for x in applied("subtract", (zero, y))]
+
+
+def _near(made: Iterable[Computed], number: Key) -> Iterator[Computed]:
+    """Numbers of which another one may be a rounding, as that one."""
+    value = np.frombuffer(number[1], DTYPES[number[0]])[0]
     near = (replace(x, rounded=value, beside=x.rounded_literals) for x in made)
     return (x for x in near if x.beside and is_within(x, x.roundings))
 
@@ -198,7 +218,7 @@ def rest_of_one(whole: Key, part: Key) -> Computed | None:
     if not 0 < b.exact < Fraction(1, 2) < abs(a.exact) < 1:
         return None
     rest = applied("subtract", (one, b) if a.exact > 0 else (b, one))
-    return next((x for x in _near(rest, a.rounded) if x.is_rounded), None)
+    return next((x for x in _near(rest, whole) if x.is_rounded), None)
 
 
 MULTIPLES = (2, 3, 4, 5, 6, 8)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import product
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,7 @@ from hlo_verify.passes.chain.constant_values import (
     joined,
     literal,
     logarithms,
+    multiples,
     rest_of_one,
 )
 from hlo_verify.program.element_types import DTYPES
@@ -66,6 +67,8 @@ class Folded:
         self._known: dict[Key, Computed] = {}
         self._else: dict[Key, Computed] = {}
         """What some of these may be as well: 0.9999 is `1 - 0.01 * 0.01`, or `1 - 0.001 * 0.1`."""
+        self._made: dict[Key, Computed] = {}
+        """What numbers were taken for, those that are just that too."""
 
     def readings(self, before: Module, after: Module) -> Iterator[Reading]:
         """`after` with constants that it does not share with `before` as `before` computes them.
@@ -85,17 +88,23 @@ class Folded:
             {use: self._known[key] for key in known for use in here[key]},
         ]
         chosen += [
-            {use: other if self._known[key] is found else self._known[key] for key in known for use in here[key]}
-            for found, other in ((self._known[key], self._else[key]) for key in known if key in self._else)
+            {use: found for key, found in self._instead(known, instead).items() for use in here[key]}
+            for instead in here
+            if instead in self._else
         ]
         for n, meant in enumerate(chosen):
             if meant not in chosen[:n]:
                 yield _unfolded(after, meant)
 
+    def _instead(self, known: list[Key], number: Key) -> dict[Key, Computed]:
+        """What numbers are, if this one is what it may be as well."""
+        return {key: self._known[key] for key in known} | {number: self._else[number]}
+
     def _learn(self, before: Module, numbers: set[Key], there: Uses) -> None:
         """Find out what numbers are that have come into use: one that was there before, only what it had computed, or
         by what it had divided."""
         wanted = numbers - self._known.keys()
+        new = wanted - there.keys()
         numbers_before = computed(before.main) if wanted else []
         for found in numbers_before:
             self._take(found, wanted)
@@ -115,6 +124,8 @@ class Folded:
             self._take(found, wanted)
         if self._by_people and wanted:
             self._take_written([*numbers_before, *logarithms(before.main)], wanted)
+        for number in sorted(new - self._else.keys()) if self._by_people else ():
+            self._take_multiple(numbers_before, number)
 
     def _take_of_elements(self, numbers: list[Computed], wanted: set[Key]) -> None:
         """What is computed of the elements of tables; rounded step by step, or within the roundings of all of them."""
@@ -137,9 +148,18 @@ class Folded:
             if len(found) > 1 and _is_made(found[1]) and found[1].is_rounded:
                 self._else[number] = found[1]
 
+    def _take_multiple(self, numbers: list[Computed], number: Key) -> None:
+        """What small multiples leave, of a number that others make which may be there by chance: 0.4 is `1 - 6 * 0.1`
+        too where there are a 2 and a 5, or a 4."""
+        known = self._made.get(number)
+        if known is not None and known.has_whole_numbers:
+            others = (x for x in multiples(numbers, number) if x.is_rounded and x.exact != known.exact)
+            self._else.update((number, other) for other in islice(others, 1))
+
     def _take(self, found: Computed, wanted: set[Key], *, is_so: bool = False) -> None:
         if found.key in wanted and _is_made(found) and (is_so or is_near(found)):
             wanted.remove(found.key)
+            self._made[found.key] = found
             if found.is_rounded:  # else it is what it says
                 self._known[found.key] = found
 
