@@ -22,6 +22,7 @@ from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.products import add
 from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, make_apply, number, of_atom, value_of
 from hlo_verify.terms.used import used
+from hlo_verify.terms.whole import range_of_whole
 
 NESTED = "extremum of extrema"
 REPEATED = "extremum of a term and itself"
@@ -226,4 +227,4 @@ def _is_whole(atom: Atom | None) -> bool:
     if isinstance(atom, Read):
         is_plain = not atom.tensor.bodies or atom.tensor.kind in ("argmax", "argmin")
         return (atom.tensor.dtype in INTEGER_RANGES and is_plain) or range_of_count(atom) is not None
-    return isinstance(atom, Ix)
+    return isinstance(atom, Ix) or (isinstance(atom, Apply) and range_of_whole(atom) is not None)

@@ -10,7 +10,7 @@ from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import ranges
 from hlo_verify.terms.addition import build, of_index
 from hlo_verify.terms.functions import Function
-from hlo_verify.terms.term import Ix, Monomial, Number, Poly, Read, Tensor, make_poly, value_of
+from hlo_verify.terms.term import Apply, Ix, Monomial, Number, Poly, Read, Tensor, make_poly, value_of
 from hlo_verify.terms.used import used
 
 WRAPPED = "machine integer of a number"
@@ -102,6 +102,11 @@ def _value(p: Poly, lo: int, hi: int) -> Opaque:
 
         p = of_elements(atom)
         found = range_of_count(atom)
+        lo, hi = found if found is not None and lo <= found[0] and found[1] <= hi else (lo, hi)
+    elif isinstance(atom, Apply):
+        from hlo_verify.terms.whole import range_of_whole
+
+        found = range_of_whole(atom)
         lo, hi = found if found is not None and lo <= found[0] and found[1] <= hi else (lo, hi)
     return expr.opaque("value", (), (), lo, hi, p)
 

@@ -150,6 +150,7 @@ REWRITINGS = (
     Rewriting("extremum of opposites", "max v. (1 - p(v))", "1 - min v. p(v)", "extrema._of_truths"),
     Rewriting("integer of what is one", "truncate(n)", "n", "counts.truncated", "n lies in the type's range"),
     Rewriting("integer of what is rounded", "truncate(round(t))", "round(t)", "whole.truncated", "in the type's range"),
+    Rewriting("integer of what is not negative", "truncate(t)", "floor(t)", "whole.truncated", "t >= 0, in the range"),
     Rewriting("integers as numbers", "positive(sum v. p(v) - n)", "[sum v. p(v) >= n + 1]", "counts.asked_of_counts"),
     Rewriting(
         "one of those that are asked",

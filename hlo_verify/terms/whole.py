@@ -14,8 +14,10 @@ from math import ceil, floor
 
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.memory import once_a_session
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import signs
+from hlo_verify.terms.assumed_bounds import of_sum
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.counts import range_of_count, solved
 from hlo_verify.terms.functions import ABS, INVERSE, MAXIMUM, MINIMUM, Function, real
@@ -26,6 +28,7 @@ from hlo_verify.terms.used import used
 Ends = tuple[Fraction | None, Fraction | None]
 """The least and the greatest of some numbers; None where there may be none."""
 
+FLOOR = real("floor")
 ROUNDING = {real(name): rule for name, rule in ROUNDED.items()}
 WITHIN_ONE = frozenset(map(real, ("tanh", "erf", "sine", "cosine")))
 """Functions whose values lie between -1 and 1."""
@@ -37,6 +40,11 @@ def range_of(p: Poly) -> tuple[int, int] | None:
     if least is None or greatest is None:
         return None
     return ceil(least), floor(greatest)
+
+
+def range_of_whole(atom: Apply) -> tuple[int, int] | None:
+    """The least and the greatest of a function that surely is a whole number."""
+    return None if atom.doubt else range_of(of_atom(atom))
 
 
 @once_a_session
@@ -120,6 +128,8 @@ def _of_atom(atom: Atom) -> Ends:
     if not isinstance(atom, Apply):
         count = range_of_count(atom)
         return (None, None) if count is None else (Fraction(count[0]), Fraction(count[1]))
+    if atom.function == FLOOR and (known := of_sum(atom.args[0])) is not None:
+        return _whole_below(known)
     parts = [ends(arg) for arg in atom.args]
     if atom.function in ROUNDING:
         low, high = (None if end is None else Fraction(ROUNDING[atom.function](end)) for end in parts[0])
@@ -132,6 +142,14 @@ def _of_atom(atom: Atom) -> Ends:
         least, greatest = INTEGER_RANGES[atom.function.gives]
         return Fraction(least), Fraction(greatest)
     return None, None
+
+
+def _whole_below(values: Values) -> Ends:
+    """The least and the greatest of what numbers are rounded down to."""
+    least, greatest = values.least, values.greatest
+    is_excluded = values.excluded[1] and greatest is not None and floor(greatest) == greatest
+    high = None if greatest is None else Fraction(floor(greatest) - is_excluded)
+    return None if least is None else Fraction(floor(least)), high
 
 
 def _of_extremum(function: Function, parts: list[Ends]) -> Ends:
@@ -180,11 +198,25 @@ def _is_read_of(element: Poly, greatest: Read) -> bool:
 
 
 def truncated(function: Function, args: tuple[Poly, ...]) -> Poly | None:
-    """The integer that a number is converted to, where it is one that the type has."""
+    """The integer that a number is converted to, where it is one that the type has; of what is never negative, what it
+    is rounded down to."""
     if function.name != "truncate":
         return None
-    found, (lo, hi) = range_of(args[0]), INTEGER_RANGES[function.gives]
-    if found is None or found[0] < lo or found[1] > hi:
+    if _is_within(args[0], function.gives):
+        used("integer of what is rounded")
+        return args[0]
+    if signs.of(args[0]) & ~(signs.ZERO | signs.POSITIVE) or not _only_divides(args[0]):
         return None
-    used("integer of what is rounded")
-    return args[0]
+    from hlo_verify.terms.laws import apply  # the table that this is a law of
+
+    below = apply(FLOOR, args)
+    if not _is_within(below, function.gives):
+        return None
+    used("integer of what is not negative")
+    return below
+
+
+def _is_within(p: Poly, dtype: str) -> bool:
+    """Whether a term is a whole number that an integer type has."""
+    found, (lo, hi) = range_of(p), INTEGER_RANGES[dtype]
+    return found is not None and lo <= found[0] and found[1] <= hi

@@ -58,7 +58,9 @@ class _Writer:
             self.measures[m] = common_measure(found)
         self.inverted = {m for m, found in exponents.items() if min(found) < 0}
         called = [graph.nodes[n][1] for n in live if graph.nodes[n][0] == "call"]
-        self.is_cut_to_integers = any(isinstance(f, Function) and f.name == "truncate" for f in called)
+        names = {f.name for f in called if isinstance(f, Function)}
+        of_functions = any(graph.nodes[n][0] == "integer" and graph.nodes[graph.nodes[n][1]][0] == "call" for n in live)
+        self.is_cut_to_integers = "truncate" in names or (of_functions and not names.isdisjoint(ROUNDED))
 
     def _live(self) -> set[Node]:
         found: set[Node] = set()
@@ -155,14 +157,18 @@ class _Writer:
                 self.axioms.append(f"(assert (or (> {a} {b}) (< {a} (- {b})) {inside}))")
 
     def _whole_number(self, function: Function, text: str, args: Sequence[str]) -> None:
-        """That what is rounded is a whole number near to it, and of one that a type has the integer is that."""
+        """That what is rounded is a whole number near to it, and so is the integer of what lies in a type's range: the
+        next one towards 0."""
         if function.is_real and function.name in ROUNDED:
             self.axioms.append(f"(assert (is_int {text}))")
             self.axioms.append(f"(assert {ROUNDED[function.name].format(text, args[0])})")
         elif function.name == "truncate":
             low, high = map(whole, INTEGER_RANGES[function.gives])
-            fits = f"(and (is_int {args[0]}) (<= {low} {args[0]}) (<= {args[0]} {high}))"
-            self.axioms.append(f"(assert (or (not {fits}) (= {text} {args[0]})))")
+            x, off = args[0], f"(- {args[0]} {text})"
+            fits = f"(and (<= {low} {x}) (<= {x} {high}))"
+            near = f"(ite (>= {x} 0.0) (and (<= 0.0 {off}) (< {off} 1.0)) (and (< (- 1.0) {off}) (<= {off} 0.0)))"
+            cut = f"(ite (is_int {x}) (= {text} {x}) (and (is_int {text}) {near}))"
+            self.axioms.append(f"(assert (or (not {fits}) {cut}))")
 
     def _integral(self, n: Node, node: tuple[Any, ...]) -> str:
         operator = node[0]

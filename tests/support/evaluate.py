@@ -228,7 +228,8 @@ def _machine(values: Array, lo: int, hi: int) -> Array:
     size = hi - lo + 1
 
     def wrap(x: Any) -> Any:
-        assert isinstance(x, int), f"{x!r} where an integer is expected"
+        assert x == int(x), f"{x!r} where an integer is expected"
+        x = int(x)
         if size not in MACHINE_SIZES:
             assert lo <= x <= hi, f"{x} outside of {lo}..{hi}"
         return (x - lo) % size + lo

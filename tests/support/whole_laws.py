@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
+
 from hlo_verify.index import expr
+from hlo_verify.program.allowed_values import Values
 from hlo_verify.terms import algebra, extrema
 from hlo_verify.terms.functions import ABS, INVERSE, MAXIMUM, MINIMUM, real, truncate
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.rounding_laws import ROUNDED
-from hlo_verify.terms.term import Poly, number
+from hlo_verify.terms.term import Poly, Tensor, number, tensor
 from tests.support.expressions import Array
 from tests.support.structural_laws import Case, at, bound, instance
 
@@ -66,3 +69,39 @@ def _clipped(case: Case) -> tuple[Poly, Array]:
 
     p = algebra.scale(at(x, case.i), by)
     return apply(truncate("i8"), (clipped(near(p)) if first else near(clipped(p)),)), case.each(value)
+
+
+@instance("integer of what is not negative")
+def _bounded(case: Case) -> tuple[Poly, Array]:
+    """What is said to be in a range, which may begin below 0 or go beyond the type."""
+    least, span = case.random.choice((-1, 0, 2)), case.random.choice((1, 7, 200))
+    excluded = (False, case.random.choice((True, False)))
+    (x, xs), by = _in_range(case, Values(least, least + span, excluded)), case.random.choice((1, Fraction(1, 2), 2))
+    p = algebra.scale(at(x, case.i), by)
+    return apply(truncate("i8"), (p,)), case.each(lambda i, j: as_integer(by * xs[i]))
+
+
+@instance("integer of what is rounded")
+def _clamped_floor(case: Case) -> tuple[Poly, Array]:
+    """What a number in a range is rounded to, bounded as a float, as an integer, and added to."""
+    (x, xs), by = _in_range(case, Values(case.random.choice((-2, 0)), 4)), case.random.choice((1, Fraction(3, 2)))
+    low, high, more = case.random.choice((-3, 0, 1)), case.random.choice((2, 5, 9)), case.random.choice((0, 2))
+    name = case.random.choice(("floor", "round_nearest_even"))
+    p = algebra.add(apply(real(name), (algebra.scale(at(x, case.i), by),)), number(more))
+    p = apply(MINIMUM, (number(high), apply(MAXIMUM, (number(low), p))))
+    return apply(truncate("i8"), (p,)), case.each(
+        lambda i, j: min(high, max(low, ROUNDED[name](Fraction(by * xs[i])) + more))
+    )
+
+
+def _in_range(case: Case, values: Values) -> tuple[Tensor, Array]:
+    """A tensor whose elements have those values, some of them the least, or near to the greatest."""
+    assert values.least is not None
+    least = Fraction(values.least)
+    most = least + 9 if values.greatest is None else Fraction(values.greatest)
+    most -= Fraction(1, 7) * values.excluded[1]
+    x = tensor("argument", "x", "f32", (6,), assumed=values)
+    chosen = least, most, (least + most) / 2, least + Fraction(2, 3)
+    numbers = np.array([case.random.choice(chosen) for _ in range(6)])
+    case.known.tensors[x] = numbers
+    return x, numbers

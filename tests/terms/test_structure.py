@@ -110,7 +110,10 @@ WITHOUT = {
         "multiply(p, part) is part for p in held", "True for p in held", "comparing._is_over"
     ),
     "integer of what is rounded": Without(
-        "if found is None or found[0] < lo or found[1] > hi:", "if not is_whole(args[0]):", "whole.truncated"
+        "found is not None and lo <= found[0] and found[1] <= hi", "is_whole(p)", "whole._is_within"
+    ),
+    "integer of what is not negative": Without(
+        "signs.of(args[0]) & ~(signs.ZERO | signs.POSITIVE) or ", "", "whole.truncated"
     ),
     "implied condition": Without("if above and (", "if above or ("),
     "condition widened": Without("if needless([other, b]) is not b:", "if False:"),
