@@ -1,17 +1,20 @@
 """Where terms are undefined: a term is where one of its parts is, down to functions outside of their domains.
 
 The parts of a definition are so for each value of its bound variables: as definitions over those variables they are
-equal where they say the same. A condition on a part is a factor of it.
+equal where they say the same, and each of their values is known with them. A condition on a part is a factor of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice, product
 
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import limit_of
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms.doubts import is_partial
-from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor, of_atom
+from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor, indices, of_atom, reads
 
 POLE = "pole"
 
@@ -30,7 +33,51 @@ def _is_known(part: Poly, known: frozenset[Poly], left: list[int]) -> bool:
         return True
     left[0] -= 1
     inner = _of(part) if left[0] > 0 else ()
-    return bool(inner) and all(_is_known(other, known, left) for other in inner)
+    return (bool(inner) and all(_is_known(other, known, left) for other in inner)) or _is_one_of(part, known)
+
+
+def _is_one_of(part: Poly, known: frozenset[Poly]) -> bool:
+    """Whether a part is what a known one is for some values of its bound variables, or all that it is are."""
+    while (own := part.atom) is not None and _is_pole(own):
+        _, part = _opened(own)  # type: ignore[arg-type]
+    head = _head(part)
+    wholes = (atom for atom in (other.atom for other in known) if atom is not None and _is_pole(atom))
+    alike = (atom for atom in wholes if head is not None and _head(atom.tensor.bodies[0]) == head)  # type: ignore[union-attr]
+    return any(_is_an_element(part, *_opened(atom)) for atom in sorted(alike, key=lambda atom: atom.uid))  # type: ignore[arg-type]
+
+
+def _is_pole(atom: Atom) -> bool:
+    return isinstance(atom, Read) and atom.tensor.kind == POLE
+
+
+@once_a_session
+def _opened(atom: Read) -> tuple[tuple[Var, ...], Poly]:
+    from hlo_verify.terms.definitions import unfold  # definitions ask for what is found here
+
+    bound, (body,) = unfold(atom)
+    return bound, body
+
+
+def _head(part: Poly) -> object:
+    """The function or tensor that a part is of."""
+    atom = _numbers(part)
+    return atom.function if isinstance(atom, Apply) else atom.tensor if isinstance(atom, Read) else None
+
+
+def _is_an_element(part: Poly, bound: Sequence[Var], body: Poly) -> bool:
+    from hlo_verify.terms.substitution import substitute
+
+    found = islice(product(*(_places(v, body, part) for v in bound)), limit_of("undefined_parts"))
+    return any(substitute(body, dict(zip(bound, places, strict=True))) is part for places in found)
+
+
+def _places(v: Var, body: Poly, part: Poly) -> Iterator[Index]:
+    """Values of a variable at which a tensor is read that the body reads at the variable."""
+    place = expr.of_var(v)
+    read_at = {(atom.tensor, k) for atom in reads(body) for k, e in enumerate(indices(atom)) if e is place}
+    ours = sorted(reads(part), key=lambda atom: atom.uid)
+    found = dict.fromkeys(e for atom in ours for k, e in enumerate(indices(atom)) if (atom.tensor, k) in read_at)
+    return (e for e in found if e.lo >= 0 and e.hi < v.size)
 
 
 @once_a_session

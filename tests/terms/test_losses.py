@@ -82,6 +82,29 @@ def test_what_is_implied_is_left_out() -> None:
     assert algebra.subtract(algebra.add(one, greatest), greatest) is not one
 
 
+def test_one_element_is_implied_by_all() -> None:
+    """An element of a sum is undefined only where the sum is: one that is surely among them, of the same tensor."""
+    v, w = expr.fresh("v", SIZE), expr.fresh("w", SIZE - 1)
+    total = sums.reduce_sum([v], log(at(A, expr.of_var(v))))
+    after = expr.add(expr.of_var(w), expr.constant(1))
+    inner = [log(at(A)), log(at(A, expr.constant(2))), reduce_extremum("max", [w], log(at(A, after)))]
+    for part in inner:
+        assert algebra.subtract(algebra.add(total, part), part) is total
+    some = sums.reduce_sum([w], log(at(A, after)))
+    later = algebra.multiply(guards.interval(expr.of_var(v), 1, None), log(at(A, expr.of_var(v))))
+    for known, part in [
+        (total, log(at(B))),
+        (total, log(algebra.add(at(A), ONE))),
+        (total, log(algebra.add(at(A), at(A, expr.constant(0))))),
+        (some, log(at(A, expr.constant(0)))),
+        (some, log(at(A))),
+        (some, total),
+        (sums.reduce_sum([v], later), log(at(A, expr.constant(0)))),
+        (sums.reduce_sum([v], later), log(at(A))),
+    ]:
+        assert algebra.subtract(algebra.add(known, part), part) is not known
+
+
 def test_infinities_are_added_with_their_signs() -> None:
     inf = apply(INFINITY, ())
     assert algebra.add(inf, inf) is algebra.scale(inf, 2)
