@@ -17,19 +17,21 @@ from hlo_verify.equality.opening import ingredients
 from hlo_verify.equality.summands import SpentError, Steps
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.session import Session
-from hlo_verify.terms import algebra, guards
+from hlo_verify.terms import algebra, guards, signs
 from hlo_verify.terms.at_constants import remade
+from hlo_verify.terms.conditions import Conditions
 from hlo_verify.terms.definitions import named, unfold
 from hlo_verify.terms.doubts import INFINITE, INTEGRAL
-from hlo_verify.terms.functions import IS_FINITE, ZERO_TIMES
-from hlo_verify.terms.laws import apply
+from hlo_verify.terms.functions import FINITE_PART, IS_FINITE, LESS_OR_EQUAL, ZERO_TIMES
+from hlo_verify.terms.laws import apply, greater
 from hlo_verify.terms.losses import separated
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Poly, Read, Tensor, of_atom, value_of
 
-ASKED = frozenset({IS_FINITE, ZERO_TIMES})
-"""The functions that such questions are asked with."""
+ASKED = frozenset({IS_FINITE, FINITE_PART, LESS_OR_EQUAL, ZERO_TIMES})
+"""The functions that such questions are asked with: comparisons too, as no number is neither above nor below one."""
 
 KINDS = frozenset({"sum", "max", "min", "term"})
 """The definitions that are made anew."""
@@ -79,27 +81,40 @@ def _computed(
 ) -> Iterator[tuple[tuple[Var, ...], Read]]:
     """The parts that a term is no number without, whatever conditions hold, for all values of some variables, each by
     its name and once: what definitions are made of is a graph."""
-    for mono, _ in separated(p):
-        for atom, _ in mono if not any(atom.boolean for atom, _ in mono) else ():
-            steps.take()
-            if not atom.doubt or atom.doubt & INFINITE:
+    for atom in _always(p):
+        steps.take()
+        if atom.doubt & INFINITE:
+            continue
+        is_function = isinstance(atom, Apply) and not INTEGRAL.fullmatch(atom.function.gives)
+        if not is_function and not isinstance(atom, Read):
+            continue
+        read = _named(atom)
+        if read is not None:
+            part, _ = for_all_values(read, bound)
+            if part in seen:
                 continue
-            is_function = isinstance(atom, Apply) and not INTEGRAL.fullmatch(atom.function.gives)
-            if not is_function and not isinstance(atom, Read):
-                continue
-            read = _named(atom)
-            if read is not None:
-                part, _ = for_all_values(read, bound)
-                if part in seen:
-                    continue
-                seen.add(part)
-                yield bound, read
-            if isinstance(atom, Apply):
-                for arg in atom.args:
-                    yield from _computed(bound, arg, steps, seen)
-            elif isinstance(atom, Read) and atom.tensor.kind in KINDS:
-                own, (body, *_) = unfold(atom)
-                yield from _computed((*bound, *own), body, steps, seen) if all(v.size for v in own) else ()
+            seen.add(part)
+            yield bound, read
+        if isinstance(atom, Apply):
+            for arg in atom.args:
+                yield from _computed(bound, arg, steps, seen)
+        elif isinstance(atom, Read) and atom.tensor.kind in KINDS:
+            own, (body, *_) = unfold(atom)
+            yield from _computed((*bound, *own), body, steps, seen) if all(v.size for v in own) else ()
+
+
+def _always(p: Poly) -> list[Atom]:
+    """The factors that may be no number and are computed in every case of a term's conditions."""
+    items = [(mono, c) for mono, c in separated(p) if any(atom.doubt for atom, _ in mono)]
+    conditions = Conditions.of([mono for mono, _ in items])
+    if not allows("told_apart", conditions.count):
+        items = [(mono, c) for mono, c in items if not any(atom.boolean for atom, _ in mono)]
+        conditions = Conditions.of([])
+    found: dict[Atom, None] | None = None
+    for case in conditions.cases():
+        here = {atom: None for mono in case.coefficients(items) for atom, _ in mono if atom.doubt}
+        found = here if found is None else {atom: None for atom in found if atom in here}
+    return list(found or ())
 
 
 def _named(atom: Atom) -> Read | None:
@@ -165,7 +180,7 @@ class _Questions:
         """What a factor is with its questions decided; None where that is the factor."""
         if isinstance(atom, Apply):
             if atom.function in ASKED and self._are_known(atom.args):
-                return ONE if atom.function == IS_FINITE else ZERO
+                return _answer(atom)
             if all(ingredients(arg).isdisjoint(ASKED) for arg in atom.args):
                 return None
             args = tuple(map(self.decided, atom.args))
@@ -200,6 +215,16 @@ class _Questions:
                 whole = whole if answer is part.term else algebra.as_index(answer, part.lo, part.hi)
             parts.append(expr.scale(whole, c))
         return expr.add(*parts)
+
+
+def _answer(atom: Apply) -> Poly:
+    """What a question is of numbers."""
+    if atom.function == LESS_OR_EQUAL:
+        more = algebra.subtract(*atom.args)
+        sign = signs.of(more)
+        is_told = sign == signs.POSITIVE or not sign & (signs.POSITIVE | signs.BEYOND)
+        return (ZERO if sign == signs.POSITIVE else ONE) if is_told else algebra.logical_not(greater(*atom.args))
+    return ONE if atom.function == IS_FINITE else atom.args[0] if atom.function == FINITE_PART else ZERO
 
 
 @once_a_session

@@ -34,8 +34,10 @@ from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, guards, rotations
 from hlo_verify.terms.at_bounds import chosen_at_bound
 from hlo_verify.terms.comparing import chosen, chosen_count, chosen_integer, chosen_total
+from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
+    FINITE_PART,
     IS_FINITE,
     LOG,
     MAXIMUM,
@@ -48,7 +50,7 @@ from hlo_verify.terms.half_lines import soft_threshold
 from hlo_verify.terms.in_line import in_line
 from hlo_verify.terms.laws import apply, divide
 from hlo_verify.terms.losses import is_one_product
-from hlo_verify.terms.term import ONE, ZERO, Poly
+from hlo_verify.terms.term import ONE, ZERO, Apply, Poly
 from hlo_verify.terms.wrapping import wrapped, wrapped_choice
 
 
@@ -291,12 +293,19 @@ def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 
 def _chosen_number(condition: Poly, a: Poly, b: Poly) -> Poly | None:
-    """A choice of real numbers as an extremum; None where it is none."""
-    for law in (chosen, chosen_at_bound, chosen_count, chosen_total):
+    """A choice of real numbers as an extremum or another function; None where it is none."""
+    for law in (chosen, chosen_at_bound, chosen_count, chosen_total, _finite_part):
         found = law(condition, a, b)
         if found is not None:
             return found
     return None
+
+
+def _finite_part(condition: Poly, a: Poly, b: Poly) -> Poly | None:
+    """`is_finite(a) ? a : 0`, which is a number whatever a is, where the program makes no infinities itself."""
+    asked = condition.atom
+    is_asked = isinstance(asked, Apply) and asked.function == IS_FINITE and asked.args[0] is a
+    return apply(FINITE_PART, (a,)) if is_asked and b is ZERO and not a.doubt & INFINITE else None
 
 
 def _power(op: Op, args: list[Value], context: Context) -> list[Value]:

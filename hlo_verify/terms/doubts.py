@@ -21,7 +21,7 @@ import numpy as np
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import signs, values
-from hlo_verify.terms.functions import Function
+from hlo_verify.terms.functions import FINITE_PART, Function
 from hlo_verify.terms.signs import NEGATIVE, ZERO
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ Domain = Callable[[tuple["Poly", ...], Signs], bool]
 @lru_cache(1 << 12)
 def _domain(function: Function) -> Domain:
     name = function.name
-    if function.properties.truth or INTEGRAL.fullmatch(function.gives):
+    if function.properties.truth or function == FINITE_PART or INTEGRAL.fullmatch(function.gives):
         return _integral
     if any(dtype.startswith("complex") for dtype in (*function.takes, function.gives)):
         return _everywhere if name in ENTIRE else _nowhere

@@ -147,6 +147,8 @@ MINIMUM = Function("minimum")
 POSITIVE = Function("positive")
 IS_ZERO = Function("zero")
 IS_FINITE = Function("is_finite")
+FINITE_PART = Function("finite_part")
+"""A number, or 0 for what is none, whatever that is."""
 EQUAL = Function("equal", ("real", "real"), "i1")
 LESS_OR_EQUAL = Function("less_or_equal", ("real", "real"), "i1")
 EQUAL_COMPLEX = Function("equal", variant="complex")

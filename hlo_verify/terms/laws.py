@@ -172,6 +172,7 @@ CONDITIONS: dict[str, Predicate] = {
     "is_told": is_told,
     "is_half": is_half,
     "is_coarse": is_coarse,
+    "is_number": lambda p: not p.doubt,
 }
 
 REAL_EVEN = tuple(real(name) for name, of in PROPERTIES.items() if of.even)
@@ -274,6 +275,7 @@ TABLE = (
     Law("even power", "power(-a, n)", "power(a, n)", "n % 2 == 0"),
     Law("odd power", "power(-a, n)", "-power(a, n)", "n % 2 == 1"),
     Law("multiplication known by name", "multiply(a, b)", "a * b", "distributes(a, b)"),
+    Law("finite part of a number", "finite_part(a)", "a", "is_number(a)"),
     Law("0 times a number", "zero_times(a)", "0*a", by=_zero_times),
     Law(NESTED, "f(a, f(b, c))", "f(a, b, c)", functions=EITHER, by=extremum),
     Law(REPEATED, "f(a, a)", "a", functions=EITHER, by=extremum),

@@ -13,7 +13,9 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import limit_of
 from hlo_verify.memory import once_a_session
+from hlo_verify.terms.attained import counts_the_best, indicated
 from hlo_verify.terms.doubts import is_partial
+from hlo_verify.terms.functions import INVERSE
 from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor, indices, of_atom, reads
 
 POLE = "pole"
@@ -105,7 +107,13 @@ def _by_itself(atom: Atom | None) -> bool:
         if atom.tensor.kind == POLE:
             return _by_itself(_numbers(atom.tensor.bodies[0]))
         return atom.tensor.kind not in WRITTEN_OUT
-    return not isinstance(atom, Apply) or is_partial(atom.function)
+    return not isinstance(atom, Apply) or (is_partial(atom.function) and not _counts_the_best(atom))
+
+
+@once_a_session
+def _counts_the_best(atom: Apply) -> bool:
+    """Whether an atom divides by how often something is the greatest: once at least, of numbers."""
+    return atom.function == INVERSE and counts_the_best(atom.args[0], of_numbers=True)
 
 
 def _numbers(part: Poly) -> Atom | None:
@@ -129,13 +137,28 @@ def _under(part: Poly, atom: Atom, inner: Poly) -> Poly:
 @once_a_session
 def _inside_atom(atom: Atom) -> tuple[Poly, ...]:
     if isinstance(atom, Apply):
-        return tuple(dict.fromkeys(part for arg in atom.args for part in _of_term(arg)))
+        counted = _of_counted(atom) if _counts_the_best(atom) else ()
+        return tuple(dict.fromkeys([*(part for arg in atom.args for part in _of_term(arg)), *counted]))
     if not isinstance(atom, Read) or (atom.tensor.kind not in WRITTEN_OUT and atom.tensor.kind != POLE):
         return ()
     from hlo_verify.terms.substitution import Substitution
 
     there = Substitution(dict(zip(atom.tensor.params, atom.indices, strict=False)))
     return tuple(there.poly(part) for part in _of_definition(atom.tensor))
+
+
+def _of_counted(atom: Apply) -> Iterator[Poly]:
+    """The parts of what is counted, of which the indicators show nothing."""
+    for bound, asked in filter(None, (indicated(a) for mono, _ in atom.args[0].items for a, _ in mono)):
+        for part in _of_term(asked):
+            yield _for_all(bound, part)
+
+
+def _for_all(bound: Sequence[Var], part: Poly) -> Poly:
+    from hlo_verify.terms.definitions import define
+
+    over = [v for v in bound if v in part.free]
+    return define(POLE, over, (part,)) if over else part
 
 
 def _of_term(p: Poly) -> list[Poly]:
@@ -153,15 +176,6 @@ def _of_term(p: Poly) -> list[Poly]:
 @once_a_session
 def _of_definition(source: Tensor) -> tuple[Poly, ...]:
     """The parts of a definition at its parameters."""
-    from hlo_verify.terms.definitions import define
-
-    found: dict[Poly, None] = {}
-    for part in (part for body in source.bodies for part in _of_term(body)):
-        if source.kind == POLE:
-            for inner in _inside(part):
-                over = [v for v in source.bound if v in inner.free]
-                found[define(POLE, over, (inner,)) if over else inner] = None
-            continue
-        over = [v for v in source.bound if v in part.free]
-        found[define(POLE, over, (part,)) if over else part] = None
-    return tuple(found)
+    parts = (part for body in source.bodies for part in _of_term(body))
+    inner = (inner for part in parts for inner in (_inside(part) if source.kind == POLE else (part,)))
+    return tuple(dict.fromkeys(_for_all(source.bound, part) for part in inner))

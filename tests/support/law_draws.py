@@ -18,6 +18,7 @@ def _is_root_beside_positive(at: Mapping[str, Any]) -> bool:
 
 
 HOLDS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+    "finite part of a number": lambda at: at["a"].is_finite(),
     "exponential of minus infinity": lambda at: at["a"] is NAN or at["a"].is_finite(),
     "exponential of a sum": lambda at: at["a"].is_finite() and at["b"].is_finite(),
     extremum_laws.INFINITE: lambda at: at["a"] is NAN or at["a"].is_finite(),
@@ -86,6 +87,7 @@ DRAWN: dict[str, dict[str, str]] = {
     "a multiple is zero": {"a": "any"},
     "multiplication known by name": {"a": "any"},
     "0 times a number": {"a": "number_or_none"},
+    "finite part of a number": {"a": "any"},
     extremum_laws.NESTED: {"a": "any"},
     extremum_laws.INTEGER: {"n": "byte", "m": "whole"},
     extremum_laws.INFINITE: {"a": "any"},

@@ -181,6 +181,7 @@ _BALLS: dict[str, Callable[..., Any]] = {
     "positive": lambda x: _compared("GT")(x, ZERO),
     "zero": lambda x: _compared("EQ")(x, ZERO),
     "zero_times": _zero_times,
+    "finite_part": lambda x: x if x.is_finite() else ZERO,
     "inverse": lambda x: _applied("divide", ball(1), x),
     "exp": lambda x: _applied("exponential", x),
     "exp_by_name": lambda x: _applied("exponential", x),

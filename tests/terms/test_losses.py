@@ -105,6 +105,17 @@ def test_one_element_is_implied_by_all() -> None:
         assert algebra.subtract(algebra.add(known, part), part) is not known
 
 
+def test_how_often_something_is_the_best_is_a_number_of_numbers() -> None:
+    v = expr.fresh("v", SIZE)
+    t, other = (log(at(source, expr.of_var(v))) for source in (A, B))
+    total = sums.reduce_sum([v], t)
+    best = reduce_extremum("max", [v], t)
+    for element, of, is_implied in [(t, best, True), (other, best, False), (t, at(B), False)]:
+        count = sums.reduce_sum([v], apply(IS_ZERO, (algebra.subtract(of, element),)))
+        part = divide(ONE, count)
+        assert (algebra.subtract(algebra.add(total, part), part) is total) is is_implied
+
+
 def test_infinities_are_added_with_their_signs() -> None:
     inf = apply(INFINITY, ())
     assert algebra.add(inf, inf) is algebra.scale(inf, 2)

@@ -220,6 +220,10 @@ def same(x: jax.Array, other: float = 7.0) -> jax.Array:
     return jnp.where(x == x, x, other)
 
 
+def squared(x: jax.Array) -> jax.Array:
+    return jnp.square(1 / x)
+
+
 ASKED: dict[str, tuple[Function, Function, bool]] = {
     "divided": (lambda x: 2 / x, lambda x: 2 * finite(1 / x), True),
     "no_other_number": (lambda x: 2 * jnp.log(x), lambda x: 2 * same(jnp.log(x)), True),
@@ -230,6 +234,21 @@ ASKED: dict[str, tuple[Function, Function, bool]] = {
         lambda x: jnp.where(x > 0, 1 / x, 0) + jnp.where(jnp.isfinite(1 / x), 0, 1.0),
         False,
     ),
+    "divided_either_way": (
+        lambda x: jnp.where(x > 0, 1 / x, 2 / x),
+        lambda x: jnp.where(jnp.isfinite(1 / x), jnp.where(x > 0, 1 / x, 2 / x), 7.0),
+        True,
+    ),
+    "divided_one_way": (
+        lambda x: jnp.where(x > 0, 1 / x, 2.0),
+        lambda x: jnp.where(jnp.isfinite(1 / x), jnp.where(x > 0, 1 / x, 2.0), 7.0),
+        False,
+    ),
+    "never_below_0": (lambda x: jnp.where(squared(x) >= 0, squared(x), -squared(x)), squared, True),
+    "no_number_is_not_above_0": (lambda x: jnp.where(squared(x) >= 0, x, 3.0), lambda x: x, False),
+    "0_for_no_number": (lambda x: jnp.where(jnp.isfinite(1 / x), 1 / x, 0), lambda x: 1 / x, False),
+    "7_for_no_number": (lambda x: finite(1 / x, 0.0), lambda x: finite(1 / x, 7.0), False),
+    "0_for_another": (lambda x: 1 / x + finite(2 / (x + 1), 0.0), lambda x: 1 / x + 2 / (x + 1), False),
     "asked_there_too": (lambda x: jnp.where(jnp.isfinite(1 / x), x, 3.0), lambda x: x, False),
     "divided_by_another": (lambda x: 2 / (x + 1), lambda x: 2 * finite(1 / x) + 2 / (x + 1) - 2 / x, False),
     "rows_of_one_device": (
@@ -312,6 +331,18 @@ def test_a_contrast_of_unit_vectors(shift: int, is_right: bool) -> None:
     """A reference asks whether the greatest score is finite, which it is where its own result is."""
     local = partial(contrasted_shards, shift=shift)
     found = verdict(contrasted, local, (P("i"), P("i")), P("i"), (8, 3), (8, 3))
+    assert (found is Verdict.PROVED) is is_right
+
+
+@pytest.mark.parametrize(("shift", "is_right"), [(0, True), pytest.param(-1, False, marks=pytest.mark.slow)])
+def test_gradients_of_a_contrast(shift: int, is_right: bool) -> None:
+    """They divide by the absolute value of a sum of exponentials, of which the reference asks the sign too."""
+
+    def of(loss: Function) -> Function:
+        return jax.grad(lambda a, b: jnp.sum(loss(a, b)))
+
+    local = of(partial(contrasted_shards, shift=shift))
+    found = verdict(of(contrasted), local, (P("i"), P("i")), P("i"), (8, 3), (8, 3))
     assert (found is Verdict.PROVED) is is_right
 
 
