@@ -16,7 +16,7 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.terms.attained import counts_the_best, indicated
 from hlo_verify.terms.doubts import is_partial
 from hlo_verify.terms.functions import INVERSE
-from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor, indices, of_atom, reads
+from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor, indices, make_apply, of_atom, reads
 
 POLE = "pole"
 
@@ -27,7 +27,7 @@ WRITTEN_OUT = frozenset({"sum", "max", "min", "product", "term", "sort", "top_k"
 def are_implied(undefined: Atom, others: Iterable[Atom]) -> bool:
     """Whether an atom is undefined only where another one is."""
     known = frozenset[Poly]().union(*map(_all_parts, others))
-    return bool(known) and _is_known(of_atom(undefined), known, [limit_of("undefined_parts")])
+    return bool(known) and _is_known(of_atom(_divided_by(undefined)), known, [limit_of("undefined_parts")])
 
 
 def _is_known(part: Poly, known: frozenset[Poly], left: list[int]) -> bool:
@@ -85,8 +85,8 @@ def _places(v: Var, body: Poly, part: Poly) -> Iterator[Index]:
 @once_a_session
 def _all_parts(atom: Atom) -> frozenset[Poly]:
     """The parts of an atom, itself and parts of parts among them."""
-    seen = {of_atom(atom)}
-    todo = [of_atom(atom)]
+    seen = {of_atom(_divided_by(atom))}
+    todo = [of_atom(_divided_by(atom))]
     most = limit_of("undefined_parts")
     while todo and len(seen) < most:
         for part in _inside(todo.pop(0)):
@@ -169,8 +169,15 @@ def _of_term(p: Poly) -> list[Poly]:
         held = tuple(item for item in mono if item[0].boolean)
         for atom, _ in mono:
             if atom.doubt:
-                found.append(make_poly(((tuple(sorted((*held, (atom, 1)), key=lambda item: item[0].uid)), 1),)))
+                part = sorted((*held, (_divided_by(atom), 1)), key=lambda item: item[0].uid)
+                found.append(make_poly(((tuple(part), 1),)))
     return found
+
+
+def _divided_by(atom: Atom) -> Atom:
+    """The inverse of what an atom divides by some root of: `1/sqrt(S)` is undefined where `1/S` is."""
+    power = atom.power if isinstance(atom, Apply) else None
+    return atom if power is None or power[1] >= 0 else make_apply(INVERSE, (power[0],))
 
 
 @once_a_session

@@ -12,10 +12,10 @@ import pytest
 
 from hlo_verify.index import expr
 from hlo_verify.session import Session
-from hlo_verify.terms import algebra
+from hlo_verify.terms import algebra, sums
 from hlo_verify.terms.functions import INVERSE, SQRT
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import Poly, number, tensor
+from hlo_verify.terms.term import ONE, Poly, number, tensor
 
 SCALES = [1, 3, Fraction(1, 7168), Fraction(1, 4096), Fraction(2, 3)]
 
@@ -62,3 +62,28 @@ def test_roots_of_multiples_stay_apart() -> None:
         two, three = (apply(SQRT, (algebra.scale(base, k),)) for k in (2, 3))
         assert len(products([two, three])) == 1
         assert algebra.multiply(two, two) is algebra.scale(base, 2)
+
+
+@pytest.mark.parametrize(
+    ("text", "other", "are_same"),
+    [
+        ("ovv", "v", True),
+        ("sv", "q", True),
+        ("qq", "v", True),
+        ("qqqs", "v", True),
+        ("oq", "s", False),
+        ("ov", "", False),
+        ("oov", "o", False),
+        ("sq", "", False),
+        ("ovv", "vv", False),
+    ],
+)
+def test_what_may_be_0_cancels_where_an_inverse_is_left(text: str, other: str, are_same: bool) -> None:
+    with Session().on():
+        v = expr.fresh("v", 4)
+        x = algebra.read(tensor("argument", "x", "f32", (4,)), (expr.of_var(v),))
+        base = sums.reduce_sum([v], algebra.multiply(x, x))
+        root = apply(SQRT, (base,))
+        known = {"o": base, "s": root, "q": apply(INVERSE, (root,)), "v": apply(INVERSE, (base,))}
+        found, expected = (reduce(algebra.multiply, (known[c] for c in name), ONE) for name in (text, other))
+        assert (found is expected) is are_same

@@ -1,0 +1,31 @@
+"""Gradients through lengths of vectors, which may be 0."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+from jax.sharding import PartitionSpec as P
+
+from hlo_verify import Verdict
+from tests.passes.prove.test_forms_by_hand import unit, verdict
+
+
+def to_teacher(w: jax.Array, e: jax.Array, x: jax.Array) -> jax.Array:
+    return jax.grad(lambda w: jnp.mean(2 - 2 * jnp.sum(unit(x @ w) * unit(x @ e), -1)))(w)
+
+
+def to_teacher_of_split(w: jax.Array, e: jax.Array, x: jax.Array, *, scale: float = 1) -> jax.Array:
+    other = unit(x @ e)
+    loss = lambda w: scale * jnp.sum((unit(x @ w) - other) ** 2) / 8  # noqa: E731
+    return lax.psum(jax.grad(loss)(w), "i")
+
+
+@pytest.mark.parametrize(("scale", "is_right"), [(1, True), pytest.param(2, False, marks=pytest.mark.slow)])
+def test_gradients_of_how_far_unit_vectors_are_apart(scale: float, is_right: bool) -> None:
+    local = partial(to_teacher_of_split, scale=scale)
+    found = verdict(to_teacher, local, (P(), P(), P("i")), P(), (3, 2), (3, 2), (8, 3))
+    assert (found is Verdict.PROVED) is is_right
