@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
+
+import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
@@ -11,8 +14,10 @@ from hlo_verify.ops.groups import Members, sources_of
 from hlo_verify.ops.induction import Loop, kind_of_numbers
 from hlo_verify.ops.values import Context, UnsupportedError, Value, positions
 from hlo_verify.program.ir import Op, TensorType
-from hlo_verify.program.op_families import is_identity
+from hlo_verify.program.op_families import communicates, is_identity
 from hlo_verify.terms.term import Poly
+
+MANUAL = "sdy.manual_computation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +102,12 @@ class Piped:
     is_gradient: bool
 
 
+def communicates_inside(op: Op) -> bool:
+    """Whether a loop has regions inside in which devices communicate, or that are manual themselves."""
+    inner = [each for each in op.regions[1].ops if each.regions]
+    return any(each.name == MANUAL or any(map(communicates, each.regions)) for each in inner)
+
+
 def handed_on(op: Op, context: Context) -> Iterator[Passed]:
     """The components that are handed on in each iteration."""
     body = op.regions[1]
@@ -116,9 +127,52 @@ def handed_on(op: Op, context: Context) -> Iterator[Passed]:
 
 
 def _plain(value: int, producers: Mapping[int, Op]) -> int:
-    while value in producers and is_identity(producers[value]) and len(producers[value].results) == 1:
-        (value,) = producers[value].operands
+    """The value that one has the elements of, in their order, but for dimensions of size 1."""
+    while (op := producers.get(value)) is not None and len(op.results) == 1:
+        if is_identity(op) or _is_flat(op, producers):
+            value = op.operands[0]
+        elif op.name == "scatter" and _is_whole(op, producers):
+            value = op.operands[2]
+        else:
+            break
     return value
+
+
+def _is_flat(op: Op, producers: Mapping[int, Op]) -> bool:
+    """Whether an operation leaves out, or adds, no more than dimensions of size 1."""
+    source = producers.get(op.operands[0]) if op.name == "reshape" else None
+    if source is None:
+        return False
+    type_ = source.types[source.results.index(op.operands[0])]
+    return _long(type_) == _long(op.types[0])
+
+
+def _long(type_: TensorType) -> list[int]:
+    return [size for size in type_.shape if size != 1]
+
+
+def _is_whole(op: Op, producers: Mapping[int, Op]) -> bool:
+    """Whether a scatter writes one window over all there was: a state that is kept in a list of one."""
+    updates, region = producers.get(op.operands[2]), op.regions[0]
+    if len(op.operands) != 3 or updates is None or region.results != region.arguments[1:]:
+        return False
+    start = producers.get(op.operands[1])
+    count = prod(start.types[0].shape) if start is not None else 0
+    while start is not None and start.name in ("broadcast_in_dim", "reshape"):
+        start = producers.get(start.operands[0])
+    if start is None or start.name != "constant" or np.any(start.attributes["value"]):
+        return False
+    type_ = updates.types[updates.results.index(op.operands[2])]
+    numbers = op.attributes["scatter_dimension_numbers"]
+    return count == len(numbers["scatter_dims_to_operand_dims"]) and _long(type_) == _long(op.types[0])
+
+
+def as_type(value: Value, type_: TensorType) -> Value:
+    """A value of another type, which has the same elements but for dimensions of size 1."""
+    if value.shape == type_.shape:
+        return value
+    own = iter([p for p, size in zip(positions(type_.shape), type_.shape, strict=True) if size != 1])
+    return Value(type_, value.at([expr.constant(0) if size == 1 else next(own) for size in value.shape]))
 
 
 def line_of(sources: Members, device: Var, count: int) -> Line | None:

@@ -22,23 +22,21 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import limit_of
 from hlo_verify.ops.counting import Shape, counter_at, iterate
 from hlo_verify.ops.induction import Loop, book_of, kind_of_numbers
-from hlo_verify.ops.lines import Guess, Line, Passed, Piped, guesses_at, handed_on
+from hlo_verify.ops.lines import Guess, Line, Passed, Piped, as_type, communicates_inside, guesses_at, handed_on
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.turns_before import TurnsBefore
 from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.program.ir import Op, TensorType, captured
-from hlo_verify.program.op_families import communicates, communicates_itself
+from hlo_verify.program.op_families import communicates_itself
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.at_constants import at_constants
 from hlo_verify.terms.term import ONE, ZERO, Poly, tensor
-
-MANUAL = "sdy.manual_computation"
 
 
 def piped_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value] | None:
     """What a pipeline leaves; None of a loop that is not seen to be one."""
     device = context.device
-    if device is None or shape.unbounded is not None or _parts(op):
+    if device is None or shape.unbounded is not None or communicates_inside(op):
         return None
     if context.automatic is not None and len(set(context.automatic.tolist())) > 1:
         return None
@@ -57,12 +55,6 @@ def piped_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> lis
                 if found is not None:
                     return found
     return None
-
-
-def _parts(op: Op) -> bool:
-    """Whether a loop has regions inside in which devices communicate, or that are manual themselves."""
-    inner = [each for each in op.regions[1].ops if each.regions]
-    return any(each.name == MANUAL or any(map(communicates, each.regions)) for each in inner)
 
 
 def _depends_on(device: Var, loop: Loop) -> bool:
@@ -302,7 +294,7 @@ class _Pipeline:
             return Value(value.type, algebra.substitute(value.term, there))
 
         given = {
-            id(each.op): received[each.component]
+            id(each.op): as_type(received[each.component], each.op.types[0])
             for each in self.passed
             if each.component in received and not each.is_received
         }
@@ -329,7 +321,11 @@ class _Pipeline:
         around = {v: local(self.context.environment[v]) for v in captured(self.op)}
         pure = replace(self.context, observe=None, instead=seen, unsupported={}, environment=around, kept=None)
         iterate(self.op, state, pure, turn)
-        return {each.component: around[each.made] for each in self.passed if each.component in received}
+        return {
+            each.component: as_type(around[each.made], self.op.types[each.component])
+            for each in self.passed
+            if each.component in received
+        }
 
     def _at_turn(self, value: Value, turn: Index) -> Value:
         return Value(value.type, algebra.substitute(value.term, {self.t: turn}))
@@ -366,8 +362,10 @@ class _Pipeline:
         for each in self.passed:
             if each.component in guesses:
                 made = pure.environment[each.made]
-                known = self._known(guesses[each.component], self.line.place, turn, made.term, made.shape)
-                book.named[kind_of_numbers(made.type), made.term] = known
+                type_ = self.op.types[each.component]
+                other = as_type(made, type_).term
+                known = self._known(guesses[each.component], self.line.place, turn, other, type_.shape)
+                book.named[kind_of_numbers(type_), made.term] = as_type(Value(type_, known), made.type).term
         kept = {*guesses, *self.shape.invariant, *self.shape.counters, *self.written}
         known_values = {k: value for k, value in enumerate(state) if k in kept}
         late = next(iter(guesses.values())).batches

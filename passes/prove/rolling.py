@@ -10,7 +10,6 @@ found is written out again, and compared with what it was made of (`written_out`
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -19,15 +18,10 @@ from typing import Any
 
 import numpy as np
 
+from hlo_verify.passes.prove.repeats import LEAST, periods, runs
 from hlo_verify.passes.prove.written_out import is_written_out, plain
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, captured, fresh_in, value_types
 from hlo_verify.program.op_families import RUNS_REGIONS
-
-LEAST = 4
-"""Turns that are worth a loop."""
-
-PERIODS = 4
-"""Distances at which operations may come again that are tried."""
 
 I32 = TensorType((), "i32")
 
@@ -122,20 +116,64 @@ class _Turns:
     count: int
     places: dict[Name, tuple[int, int, int]] = field(default_factory=dict)
     """Of what a turn makes: the turn, the operation in it, and the number of its result."""
+    sources: dict[tuple[int, int], tuple[int, int, Name] | tuple[int, int] | Name] = field(default_factory=dict)
+    """Where each operand of each operation is from (`_source`)."""
 
     @classmethod
     def of(cls, function: Function, fresh: Fresh, types: Types) -> Function | None:
         keys = [_key(op) for op in function.ops]
-        for period in _periods(keys):
-            for start, length in _runs(keys, period):
+        for period in periods(keys):
+            for start, length in runs(keys, period):
                 for late in range(min(period, length)):
                     count = (length - late) // period + 1
                     if count < LEAST:
                         break
-                    found = cls(function, fresh, types, start + late, period, count).as_loop()
+                    turns = cls(function, fresh, types, start + late, period, count)
+                    found = turns.as_loop()
                     if found is not None:
-                        return found
+                        return turns.with_one_more() or found
         return None
+
+    def with_one_more(self) -> Function | None:
+        """The function as a loop of one turn more, where a part of that is done behind: of a last turn, nobody writes
+        what is not needed. The rest is done then, too."""
+        end = self.start + self.count * self.period
+        ops, behind = list(self.function.ops[:end]), list(self.function.ops[end : end + 2 * self.period])
+        numbers = {op.results[0]: plain(op.attributes) for op in behind if op.name == "constant"}
+        more, types, is_part = dict[Name, Hashable](), dict(self.types), False
+        for n in range(self.period):
+            op = self.op(self.count - 1, n)
+            operands = []
+            for q in range(len(op.operands)):
+                source = self.sources[n, q]
+                if isinstance(source, int):
+                    operands.append(source)
+                else:
+                    turn = self.count if len(source) == 2 else self.count - 1
+                    operands.append(ops[self.start + turn * self.period + source[0]].results[source[1]])
+            op = replace(self._next(n), operands=tuple(operands), results=self.fresh.some(len(op.results)))
+            if op.name == "constant":
+                more[op.results[0]] = plain(op.attributes)
+            same = [more.get(v, v) for v in operands]
+            for k, other in enumerate(behind):
+                if operands and _key(other) == _key(op) and same == [numbers.get(v, v) for v in other.operands]:
+                    op, is_part = replace(other, operands=op.operands), True
+                    del behind[k]
+                    break
+            types.update(zip(op.results, op.types, strict=True))
+            ops.append(op)
+        whole = replace(self.function, ops=(*ops, *behind, *self.function.ops[end + 2 * self.period :]))
+        if not is_part:
+            return None
+        return replace(self, function=whole, types=types, count=self.count + 1, places={}, sources={}).as_loop()
+
+    def _next(self, n: int) -> Op:
+        """An operation as it would be in one turn more: numbers go on as they did."""
+        op, before = self.op(self.count - 1, n), self.op(self.count - 2, n)
+        if not _is_integer(op):
+            return op
+        value, earlier = (each.attributes["value"] for each in (op, before))
+        return replace(op, attributes={**op.attributes, "value": np.asarray(value + (value - earlier), value.dtype)})
 
     def op(self, turn: int, n: int) -> Op:
         return self.function.ops[self.start + turn * self.period + n]
@@ -153,7 +191,7 @@ class _Turns:
         if any(self.places[v][0] != self.count - 1 for v in left):
             return None
         carried: dict[tuple[int, int, Name], None] = {}
-        sources: dict[tuple[int, int], tuple[int, int, Name] | tuple[int, int] | Name] = {}
+        sources = self.sources
         for n in range(self.period):
             for q in range(len(self.op(0, n).operands)):
                 source = self._source([self.op(turn, n).operands[q] for turn in range(self.count)])
@@ -337,29 +375,3 @@ def _renamed(region: Function, fresh: Fresh) -> Function:
         operands = tuple(names.get(v, v) for v in op.operands)
         ops.append(replace(op, operands=operands, results=new(op.results), regions=inner))
     return Function(arguments, region.argument_types, tuple(ops), tuple(names.get(v, v) for v in region.results))
-
-
-def _periods(keys: Sequence[Hashable]) -> list[int]:
-    """Distances at which operations come again, the most frequent first."""
-    seen: dict[Hashable, int] = {}
-    found: Counter[int] = Counter()
-    for n, key in enumerate(keys):
-        if key is not None and key in seen:
-            found[n - seen[key]] += 1
-        seen[key] = n
-    by_length = Counter[int]()
-    for period in found:
-        by_length[period] = max((length for _, length in _runs(keys, period)), default=0)
-    return [period for period, length in by_length.most_common(PERIODS) if length >= (LEAST - 1) * period]
-
-
-def _runs(keys: Sequence[Hashable], period: int) -> list[tuple[int, int]]:
-    """Where what comes after so many operations is the same, and for how long, the longest first."""
-    found, start = [], 0
-    for n in range(len(keys) - period + 1):
-        is_same = n + period < len(keys) and keys[n] is not None and keys[n] == keys[n + period]
-        if not is_same:
-            if n > start:
-                found.append((start, n - start))
-            start = n + 1
-    return sorted(found, key=lambda run: -run[1])[:2]

@@ -9,14 +9,14 @@ turn by turn. Numbers that such a loop counts with are worked out, and so is wha
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.program.ir import Function, Name, Op, TensorType, functions
+from hlo_verify.program.ir import Function, Name, Op, TensorType, captured, functions
 from hlo_verify.program.op_families import EFFECTS, communicates_itself, family
 
 LARGE = 1 << 12
@@ -28,14 +28,14 @@ COUNTED = ("i32", "ui32")
 
 def is_written_out(loops: Function, written: Function) -> bool:
     """Whether a function is another one with some turns written as loops: it makes the same results of the same
-    arguments, and communicates in the same order."""
+    arguments, and communicates in the same order, but that it may hand on more between devices which nobody needs."""
     numbers: dict[Hashable, int] = {}
     own = frozenset(v for each in functions(written) for op in each.ops for v in op.results)
     try:
-        first, second = (_Walk(numbers, own).whole(function) for function in (loops, written))
+        second = _Walk(numbers, own).whole(written)
+        return any(_Walk(numbers, own, is_needed=is_needed).whole(loops) == second for is_needed in (False, True))
     except (_OtherError, KeyError):  # a value is read where there is none
         return False
-    return first == second
 
 
 Meaning = tuple[tuple[TensorType, ...], tuple[int, ...], tuple[int, ...]]
@@ -59,6 +59,12 @@ class _Walk:
     sent: list[int] = field(default_factory=list)
     """What communicates, in order."""
     depth: int = 0
+    is_needed: bool = False
+    """Whether what is handed on counts only where it is needed."""
+    made_of: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    """What values are made of, and what is sent."""
+    handed_on: dict[int, int] = field(default_factory=dict)
+    """What is handed on by what is sent so."""
 
     def number(self, *key: Hashable) -> int:
         return self.numbers.setdefault(key, len(self.numbers))
@@ -72,7 +78,18 @@ class _Walk:
         sent, self.sent = self.sent, outside
         self.depth -= 1
         made = self.left(function)
-        return function.argument_types, tuple(made), tuple(sent)
+        return function.argument_types, tuple(made), tuple(self.needed(sent, made) if self.is_needed else sent)
+
+    def needed(self, sent: Sequence[int], made: Sequence[int]) -> Iterator[int]:
+        """What is sent, but for what is handed on and neither needed for results nor for what else is sent."""
+        seen: set[int] = set()
+        left = [*made, *(v for v in sent if v not in self.handed_on)]
+        while left:
+            v = left.pop()
+            if v not in seen:
+                seen.add(v)
+                left += self.made_of.get(v, ())
+        return (v for v in sent if self.handed_on.get(v, v) in seen)
 
     def enter(self, region: Function, given: Sequence[int]) -> None:
         self.values.update(zip(region.arguments, given, strict=True))
@@ -130,9 +147,15 @@ class _Walk:
         inside = tuple(map(self.whole, op.regions))
         itself = op.results if op.name in ("rng", *EFFECTS) or family(op.name, op.attributes) is None else ()
         key = op.name, op.types, operands, plain(op.attributes), inside, itself
+        parts = (*operands, *(self.values[v] for v in captured(op)))
         if communicates_itself(op) or any(sent for *_, sent in inside):
             self.sent.append(self.number("sent", key))
-        return [self.number("made", key, k) for k in range(len(op.results))]
+            self.made_of[self.sent[-1]] = parts
+            if op.name == "collective_permute" and len(op.results) == 1:
+                self.handed_on[self.sent[-1]] = self.number("made", key, 0)
+        made = [self.number("made", key, k) for k in range(len(op.results))]
+        self.made_of.update(dict.fromkeys(made, parts))
+        return made
 
     def counted(self, op: Op, operands: Sequence[int]) -> int | None:
         """The number of what is an integer, or what no more is done to than to read it or a part of it."""
@@ -141,7 +164,7 @@ class _Walk:
             return operands[0]
         if op.name == "slice" and op.attributes.keys() <= {"start_indices", "limit_indices", "strides"}:
             if set(op.attributes.get("strides", ())) <= {1}:
-                return self.number("window", operands[0], tuple(op.attributes["start_indices"]), type_)
+                return self.read(operands[0], op.attributes["start_indices"], type_)
             return None
         if op.name == "dynamic_slice" and op.attributes.keys() == {"slice_sizes"}:
             return self.window(op, operands[0], [None if n is None or n.ndim else int(n) for n in numbers[1:]])
@@ -170,7 +193,12 @@ class _Walk:
         table = self.known.get(operand)
         if table is not None and table.ndim == 1:
             return self.integers(table[at[0] : at[0] + type_.shape[0]], type_)
-        return self.number("window", operand, tuple(at), type_)
+        return self.read(operand, at, type_)
+
+    def read(self, operand: int, at: Sequence[int], type_: TensorType) -> int:
+        found = self.number("window", operand, tuple(at), type_)
+        self.made_of[found] = (operand,)
+        return found
 
     def integers(self, values: np.ndarray[Any, Any], type_: TensorType) -> int | None:
         if values.size > LARGE:
