@@ -149,6 +149,7 @@ NO_LIMITS = {
     "signs.NEGATIVE": "a set of signs",
     "signs.POSITIVE": "a set of signs",
     "written_out.LARGE": "when constants are compared by what they are",
+    "along_lines.ROUNDS": "how often sums are turned round, where that is not seen to be enough before",
     "repeats.LEAST": "how many turns are a loop",
     "repeats.PERIODS": "how many ways are tried",
     "signs.REAL": "a set of signs",

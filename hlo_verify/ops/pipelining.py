@@ -105,7 +105,8 @@ class _Pipeline:
 
     def results(self) -> list[Value] | None:
         """What the loop leaves, if the guesses of what it hands on hold for some: all are of gradients, or none."""
-        return self._results(is_gradient=False) or self._results(is_gradient=True)
+        first = any(each.loop is not self.loop for each in book_of(self.context).piped)
+        return self._results(is_gradient=first) or self._results(is_gradient=not first)
 
     def _results(self, *, is_gradient: bool) -> list[Value] | None:
         zero = [each for each in self.passed if not is_gradient or self.args[each.component].term is ZERO]

@@ -18,6 +18,9 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.at_constants import at_constants
 from hlo_verify.terms.term import Poly
 
+ROUNDS = 3
+"""How often sums are turned round."""
+
 
 def equal_along(line: Line, before: TurnsBefore, sides: tuple[Poly, Poly], inside: Poly, effort: Effort | None) -> bool:
     """Whether two terms are equal on every device, where an element exists; case by case too with some effort.
@@ -26,8 +29,6 @@ def equal_along(line: Line, before: TurnsBefore, sides: tuple[Poly, Poly], insid
     what only the first one reads."""
     if not any(map(before.are_in, sides)):
         return False
-    if _are_one(before, sides):
-        return True
     places = [expr.constant(0), expr.constant(line.count - 1)]
     if line.count > 2:
         places.append(expr.shift(expr.of_var(expr.fresh("f", line.count - 2)), 1))
@@ -37,7 +38,7 @@ def equal_along(line: Line, before: TurnsBefore, sides: tuple[Poly, Poly], insid
         there = (each for place in places for each in _there(line, v, place))
         if all(_equal_at(each, before, sides, inside, effort) for each in there):
             return True
-    return False
+    return _are_one(before, sides)
 
 
 def _there(line: Line, v: Var, place: Index) -> Iterator[dict[Var, Index]]:
@@ -66,6 +67,20 @@ def _equal_at(
 
 
 def _are_one(before: TurnsBefore, sides: tuple[Poly, Poly]) -> bool:
-    """Whether two terms are one, with what turns made in the place of names."""
-    found, expected = (shifted(without_names(at_constants(before.replaced(p))), {}) for p in sides)
+    """Whether two terms are one, with what turns made in the place of names: with the parts that have names, or with
+    these taken apart before."""
+    found, expected = (at_constants(before.replaced(p)) for p in sides)
+    return _are_turned(found, expected) or _are_turned(without_names(found), without_names(expected))
+
+
+def _are_turned(found: Poly, expected: Poly) -> bool:
+    """Whether two terms are one where sums that go down are turned round: what such a sum is made of is read at other
+    places then, and made anew."""
+    for _ in range(ROUNDS):
+        if found is expected:
+            return True
+        earlier = found, expected
+        found, expected = (shifted(p, {}) for p in earlier)
+        if earlier == (found, expected):
+            return False
     return found is expected

@@ -30,6 +30,10 @@ def block(x: Array, w: Array) -> Array:
     return x + jax.nn.gelu(x * lax.rsqrt(jnp.mean(x**2, -1, keepdims=True) + 1e-5) @ w) @ w.T
 
 
+def gelu(x: Array, w: Array) -> Array:
+    return jax.nn.gelu(x @ w)
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """Each device has some layers; microbatches go from one to the next."""
@@ -155,6 +159,7 @@ RIGHT_SLOPES = {
     "by_inputs_copies": replace(RIGHT["inner_copies"], gradient=(1,)),
     "by_inputs_as_many": replace(SLOPE, batches=64, gradient=(1,)),
     "layers": replace(SLOPE, layers=2),
+    "gelu": replace(SLOPE, function=gelu),
     "layers_slots": replace(SLOPE, form="slots", layers=2, gradient=(0, 1)),
 }
 
@@ -177,11 +182,16 @@ WRONG_SLOPES += [
     for wrong in "rotation late first short stopped reversed layers unlearned odd_turn odd_device".split()
     for form in ("list", "slots")
 ]
+WRONG_SLOPES += [
+    replace(SLOPE, function=gelu, wrong=wrong) for wrong in "late first stopped odd_turn odd_device".split()
+]
 
 
 @pytest.mark.drawn(4)
 @pytest.mark.parametrize(
-    "pipeline", WRONG_SLOPES, ids=lambda each: f"{each.form}_{each.wrong}_{each.gradient[0]}_{each.layers}"
+    "pipeline",
+    WRONG_SLOPES,
+    ids=lambda each: f"{each.form}_{each.wrong}_{each.gradient[0]}_{each.layers}_{each.function.__name__}",
 )
 @pytest.mark.parametrize("stages", [4, 64])
 def test_wrong_gradients_of_pipelines(pipeline: Pipeline, stages: int) -> None:
