@@ -278,7 +278,7 @@ class Closing:
         if written is not None:
             ends[k] = self._end(k, written)
             return False
-        if self.effort is not None and dtype != "i1":
+        if self.effort is not None:
             written = written_in_part(
                 self.t, self._unknown(k), state.term, term, self.initial[k].term, self.effort
             ) or filled_late(self.t, self.late, self._unknown(k), state.term, term)

@@ -34,6 +34,10 @@ def gelu(x: Array, w: Array) -> Array:
     return jax.nn.gelu(x @ w)
 
 
+def relu(x: Array, w: Array) -> Array:
+    return jax.nn.relu(x @ w) @ w.T
+
+
 @dataclass(frozen=True)
 class Pipeline:
     """Each device has some layers; microbatches go from one to the next."""
@@ -160,6 +164,7 @@ RIGHT_SLOPES = {
     "by_inputs_as_many": replace(SLOPE, batches=64, gradient=(1,)),
     "layers": replace(SLOPE, layers=2),
     "gelu": replace(SLOPE, function=gelu),
+    "relu": replace(SLOPE, function=relu),
     "layers_slots": replace(SLOPE, form="slots", layers=2, gradient=(0, 1)),
 }
 
@@ -183,7 +188,9 @@ WRONG_SLOPES += [
     for form in ("list", "slots")
 ]
 WRONG_SLOPES += [
-    replace(SLOPE, function=gelu, wrong=wrong) for wrong in "late first stopped odd_turn odd_device".split()
+    replace(SLOPE, function=function, wrong=wrong)
+    for function, some in ((gelu, "stopped odd_device"), (relu, "late stopped"))
+    for wrong in some.split()
 ]
 
 
