@@ -169,7 +169,7 @@ def _refuted(
     kept = [found for found in refutation.counterexamples if refuted & found.differences.keys()]
     if witness is not None and kept:
         save(witness, kept[0], *contents())
-    return replace(report, suggestion=suggested(question, report, kept, session)), ()
+    return replace(report, suggestion=suggested(question, report, kept, session, answered.examination.lost)), ()
 
 
 def _interrupted(report: Report) -> Report:

@@ -95,16 +95,24 @@ def answer(
 def _as_it_stands(
     question: Question, progress: Progress | None, differing: Differing | None, session: Session
 ) -> Answer:
-    """The answer about two modules alone; where it is open, constants of one are read as what the other computes."""
+    """The answer about two modules alone; where it is open, constants of one are read as what the other computes. Where
+    a layer shows why, all of the module is read so only if that layer is proved so."""
     pair = question.given, question.partitioned
     readings = _Readings(*pair, session)
     examined = examine(*pair, progress=progress, differing=differing, otherwise=readings.are_proved, session=session)
     is_open = examined.report.verdict is Verdict.UNKNOWN and not examined.differs and not session.is_over
+    far: Amplified | None = None
     if readings.proof is None and is_open:
-        readings.look(Account.of(session, terms_left(*pair, session)))
+        account, lost = Account.of(session, terms_left(*pair, session)), examined.lost
+        if lost is not None:
+            layer = _Readings(lost.logical, lost.partitioned, session)
+            layer.look(account)
+            far = layer.far
+        if lost is None or layer.proof is not None:
+            readings.look(account)
+            far = readings.far
     if readings.proof is not None:
         return _answer(readings.proof)
-    far = readings.far if is_open else None
     return Answer(examined if far is None else _with_reason(examined, f"; {far}", Solver.AMPLIFIED), (pair,))
 
 

@@ -6,12 +6,14 @@ means such tokens; whether that is all that is wrong, a proof for the others say
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.chain.between import Question, answer
 from hlo_verify.passes.diagnose.examine import terms_left
+from hlo_verify.passes.prove.lost_layer import LostLayer
 from hlo_verify.passes.prove.prove import prove_at_once
 from hlo_verify.passes.refute.outside import are_outside, broken_by, that_indices_lie_inside
 from hlo_verify.passes.refute.trial import Counterexample
@@ -22,10 +24,15 @@ from hlo_verify.session import EnoughError, Session, TimeUpError
 
 
 def suggested(
-    question: Question, report: Report, counterexamples: Sequence[Counterexample], session: Session
+    question: Question,
+    report: Report,
+    counterexamples: Sequence[Counterexample],
+    session: Session,
+    lost: LostLayer | None = None,
 ) -> Suggestion | None:
     """What results are proved under, where the inputs of a witness lie outside of what they index; or where there is no
-    witness, if they are proved if all indices lie inside."""
+    witness, if they are proved if all indices lie inside. Where a layer that is lost shows why they are not, nothing is
+    proved of them before that layer is."""
     outside = [found for found in counterexamples if are_outside(found)]
     differing = {n for found in outside for n in found.differences}
     refuted = {r.index for r in report.results if r.verdict is Verdict.REFUTED}
@@ -36,6 +43,8 @@ def suggested(
     ways = [broken_by(outside)] if outside else []
     best: tuple[tuple[Precondition, ...], set[int]] = (ways[0] if ways else (), set())
     for way in dict.fromkeys([*ways, *that_indices_lie_inside(question.given)]):
+        if lost is not None and not _is_found(lost, way, session):
+            continue
         allowed = _under(question, way)
         at_once = not refuted or not session.affords()
         most = terms_left(question.given, question.partitioned, session)
@@ -47,6 +56,12 @@ def suggested(
         return None
     names, shown = ([_name(r) for r in report.results if r.index in some] for some in (wanted, best[1]))
     return Suggestion(tuple(map(str, best[0])), tuple(names), tuple(shown), bool(refuted))
+
+
+def _is_found(lost: LostLayer, way: Sequence[Precondition], session: Session) -> bool:
+    """Whether a layer is right for such inputs."""
+    layer = _under(Question(lost.logical, lost.partitioned), way)
+    return layer is not None and bool(_proved(layer, session, math.inf, by_construction=True))
 
 
 def _name(result: Result) -> str:

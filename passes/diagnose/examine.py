@@ -19,6 +19,7 @@ from hlo_verify.passes.prove.each_device.apart import Apart
 from hlo_verify.passes.prove.each_device.compare import is_by_hand, reads_table
 from hlo_verify.passes.prove.effects import unless_effects_differ
 from hlo_verify.passes.prove.in_layers import Layered
+from hlo_verify.passes.prove.lost_layer import LostLayer
 from hlo_verify.passes.prove.prove import (
     OtherReadings,
     Outcome,
@@ -61,6 +62,8 @@ class Examination:
     leads: Mapping[Finding, Lead]
     differs: bool = False
     """Whether some result is known to differ, and one layer shows why: nothing else has to be tried."""
+    lost: LostLayer | None = None
+    """The layer that shows why, where it says more than all of the module."""
 
 
 def prove(
@@ -217,7 +220,7 @@ def _in_lost_layer(
         else each
         for each in report.results
     )
-    examination = Examination(replace(report, results=results), found.leads)
+    examination = Examination(replace(report, results=results), found.leads, lost=lost)
     return _Lost(examination, differs, KEPT_FOR_PROOFS * AS_IN_LAYERS * layered.terms)
 
 

@@ -31,7 +31,7 @@ occurs. An operation where one tensor comes in as both, or that makes a tensor o
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hlo_verify.ops.indexing import unheard_of
@@ -258,12 +258,17 @@ class Sharing:
     def between_layers(self, side: str) -> dict[Tensor, Name]:
         """The leaves that stand for what lies between layers, with the first value that is one or a shard of it."""
         found: dict[Tensor, Name] = {}
+        for leaf, name in self.reads_between(side):
+            found.setdefault(leaf, name)
+        return found
+
+    def reads_between(self, side: str) -> Iterator[tuple[Tensor, Name]]:
+        """All values that are or are shards of what lies between layers, which may be computed more than once."""
         for name, shared in self.held[side].items():
             if len(shared.leaves) == 1 and isinstance(self._templates[shared.form].value.term.atom, Read):
                 (leaf,) = shared.leaves
                 if leaf in self._origin and self.read(side, name) is not None:
-                    found.setdefault(leaf, name)
-        return found
+                    yield leaf, name
 
     def read(self, side: str, name: Name) -> Read | None:
         """What a value reads, if it is an element of a leaf."""

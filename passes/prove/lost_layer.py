@@ -104,24 +104,30 @@ def lost_layer(logical: Module, partitioned: Module, once: Sharing, device: Var)
 
 def _first_unlike(wholes: Mapping[Tensor, Name], function: Function, once: Sharing) -> tuple[Name, Name] | None:
     """The first value between the partitioned module's layers that is no shard of the logical value which is made of
-    the same leaves, where nothing is; and that value. It is computed as shards between other layers are, or lies
-    between layers as the module repeats itself."""
-    known = {leaf: name for leaf, name in once.between_layers("partitioned").items() if once.is_recognised(name)}
-    open_ = {frozenset(once.made_of(leaf)): name for leaf, name in wholes.items() if leaf not in known}
+    the same leaves, where nothing is; else of one that is recomputed. It is computed as shards between other layers
+    are, or lies between layers as the module repeats itself. With it, that logical value."""
     at = {op.results[0]: op for op in function.ops if op.results}
     lines = Counter(op.location for op in function.ops)  # a line of one operation says nothing
 
     def place(op: Op) -> object:
         return once.keys.of(op), op.location if lines[op.location] > 1 else None
 
-    places = {place(at[name]) for name in known.values() if name in at}
+    read = [(leaf, name) for leaf, name in once.reads_between("partitioned") if once.is_recognised(name)]
+    known = {leaf for leaf, _ in read}
+    places = {place(at[name]) for _, name in read if name in at}
+    made = {leaf: frozenset(once.made_of(leaf)) for leaf in wholes}
+    open_ = {made[leaf]: name for leaf, name in wholes.items() if leaf not in known}
+    again = {made[leaf]: name for leaf, name in wholes.items() if leaf in known}
+    recomputed: tuple[Name, Name] | None = None
     for name, op in at.items():
-        is_likely = name in once.between or place(op) in places
-        if is_likely and not once.is_recognised(name):
-            wanted = open_.get(frozenset(once.needs(name)))
-            if wanted is not None:
-                return name, wanted
-    return None
+        is_placed = place(op) in places
+        if (is_placed or name in once.between) and not once.is_recognised(name):
+            needs = frozenset(once.needs(name))
+            if needs in open_:
+                return name, open_[needs]
+            if is_placed and recomputed is None and needs in again:
+                recomputed = name, again[needs]
+    return recomputed
 
 
 def _sharding(once: Sharing, whole: Name, part: Name, device: Var) -> Sharding | None:

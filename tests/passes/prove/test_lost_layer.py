@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
 
 import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.passes.chain import by_people, precondition_search
+from hlo_verify.passes.chain.between import Question
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.prove.in_layers import Layered
 from hlo_verify.passes.prove.prove import by_layers
+from hlo_verify.passes.refute.when_asked import WhenAsked
+from hlo_verify.program.ir import Module
 from hlo_verify.session import Session
-from tests.passes.prove.test_layer_sharing import LAYERS, LOGICAL, PARTITIONED, _broken
+from tests.passes.prove.test_layer_sharing import LAYERS, LOGICAL, PARTITIONED, Lines, X, _broken
+from tests.passes.prove.test_layer_sharing import _layer as layer_of_devices
 
 FAULTS = {
     "not reduced": ("%x{n}, %y{n}", "%x{n}, %p{n}"),
@@ -21,10 +27,10 @@ FAULTS = {
 }
 
 
-def derived(partitioned: str) -> Layered:
+def derived(partitioned: str, logical: str = LOGICAL) -> Layered:
     session = Session()
     with session.on():
-        found = by_layers(load(LOGICAL), load(partitioned), session)
+        found = by_layers(load(logical), load(partitioned), session)
     assert found is not None
     return found
 
@@ -58,6 +64,33 @@ def test_a_layer_is_proved_where_it_is_right(at: int) -> None:
     assert hlo_verify.verify(lost.logical, mended, refute=False).verdict is Verdict.PROVED
 
 
+def _recomputing(text: str, layer: Lines | None) -> str:
+    """A program in which each layer's value is used again from behind, as gradients do; computed once more, if so."""
+    lines, value = [], f"%x{LAYERS}"
+    for n in reversed(range(LAYERS)):
+        again = "\n".join(layer(n)) if layer is not None else f"%rx{n + 1} = stablehlo.negate %x{n + 1} : {X}"
+        again = re.sub(r"%([ahpy]\d)", r"%r\1", again).replace(f"%x{n + 1} =", f"%n{n} =")
+        again += f"\n%rx{n + 1} = stablehlo.negate %n{n} : {X}" if layer is not None else ""
+        lines += [again, f"%g{n} = stablehlo.multiply {value}, %rx{n + 1} : {X}"]
+        value = f"%g{n}"
+    return text.replace(f"return %x{LAYERS}", "\n".join([*lines, f"return {value}"]))
+
+
+@pytest.mark.parametrize("at", [3, 4])
+def test_a_layer_that_is_computed_once_more_and_wrongly_is_a_pair(at: int) -> None:
+    def wrong(n: int) -> list[str]:
+        lines = layer_of_devices(n)
+        return [line.replace(f"%x{n}, %y{n}", f"%x{n}, %p{n}") for line in lines] if n == at else lines
+
+    logical = _recomputing(LOGICAL, None)
+    assert hlo_verify.verify(logical, _recomputing(PARTITIONED, layer_of_devices), refute=False)
+    lost = derived(_recomputing(PARTITIONED, wrong), logical).lost
+    assert lost is not None
+    assert {op.name for op in lost.partitioned.main.ops} == {"dot_general", "tanh", "add"}
+    report = hlo_verify.verify(logical, _recomputing(PARTITIONED, wrong))
+    assert report.verdict is Verdict.REFUTED
+
+
 def test_what_follows_a_wrong_layer_is_shared() -> None:
     """As many terms as for the right module, and a layer or two."""
     right, wrong = (derived(text).terms for text in (PARTITIONED, _broken(1, "tanh", "logistic")))
@@ -71,3 +104,25 @@ def test_the_report_is_of_the_whole_module(fault: str) -> None:
     assert report.verdict is Verdict.REFUTED
     (result,) = report.results
     assert result.witness is not None and result.finding is not None and result.location
+
+
+def test_constants_are_read_anew_in_the_layer_that_is_lost_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def proof_of(logical: Module, *_: object) -> tuple[None, None]:
+        sizes.append(len(logical.main.ops))
+        return None, None
+
+    monkeypatch.setattr(WhenAsked, "differing", lambda *_, **__: set())
+    monkeypatch.setattr(by_people, "proof_by_people", proof_of)
+    hlo_verify.verify(LOGICAL, _broken(3, "tanh", "logistic"))
+    assert sizes == [len(load(LOGICAL).main.ops) / LAYERS]
+
+
+def test_a_layer_that_is_lost_is_asked_first_whether_indices_lie_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = derived(_broken(3, "tanh", "logistic"))
+    assert found.lost is not None
+    monkeypatch.setattr(precondition_search, "that_indices_lie_inside", lambda _: [()])
+    monkeypatch.setattr(precondition_search, "terms_left", pytest.fail)
+    question = Question(load(LOGICAL), load(PARTITIONED))
+    assert precondition_search.suggested(question, found.report, [], Session(), found.lost) is None
