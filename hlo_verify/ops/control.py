@@ -6,7 +6,7 @@ all that it carries has one (`running`), and else unrolled where its iterations 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from hlo_verify.diagnostics import Unsupported
@@ -49,7 +49,10 @@ def _left(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Val
     if context.side == "logical":
         is_written_out = _is_written_out(op, context, shape)
         return (_unrolled if is_written_out else logical_loop)(op, args, context, shape)
-    match = matched_loop(op, args, context, shape)
+    book = book_of(context)
+    match: Match | None = None
+    with book.trying(lambda: match is not None and bool(match.lost)):
+        match = matched_loop(op, args, context, shape)
     if match is not None and (shape.unbounded or not match.lost):
         return match.results
     if shape.unbounded:
@@ -59,13 +62,33 @@ def _left(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Val
         return piped
     if _is_written_out(op, context, shape):
         return _unrolled(op, args, context, shape)
-    closed = _closed_loop(op, args, context, shape)
+    if match is None:
+        closed = _closed_loop(op, args, context, shape)
+        return _unrolled_if_short(op, args, context, shape) if closed is None else closed
+    return _in_another_way(op, args, context, shape, match)
+
+
+def _in_another_way(op: Op, args: list[Value], context: Context, shape: Shape, match: Match) -> list[Value]:
+    """What a loop leaves of which a logical loop matches a part."""
+    book = book_of(context)
+    closed: list[Value] | None = None
+    lost: Collection[int] = match.lost
+    if book.may_try:
+        with book.trying(lambda: closed is None):
+            closed = _closed_loop(op, args, context, shape)
     if closed is not None:
         return closed
-    if match is not None:
+    if not book.may_try:
+        return match.results
+    with book.trying(lambda: bool(lost)):
         lost, results = _completed(op, args, context, match)
-        if not lost or shape.trips > SHORT:
-            return results
+    if not lost or shape.trips > SHORT or not book.may_try:
+        return results
+    return _unrolled_if_short(op, args, context, shape)
+
+
+def _unrolled_if_short(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value]:
+    """What a loop leaves, turn by turn. Raises `UnsupportedError` where it has too many of them."""
     if shape.trips > context.session.limits.unrolled_turns:
         context.session.reached("unrolled_turns")
         raise UnsupportedError(

@@ -6,7 +6,8 @@ of iteration t, and its value at the end. Loops of the partitioned module are ma
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.interned import made
 from hlo_verify.limits import limit_of
 from hlo_verify.ops import devices
 from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
@@ -93,6 +95,8 @@ class LoopBook:
     integers stands for what they are in their own type."""
     written_out: int = 0
     """Operations that turns of loops were written out as."""
+    tried: int = 0
+    """Terms that were made where loops were gone through in vain."""
     loops: list[Loop] = field(default_factory=list)
     piped: list[Piped] = field(default_factory=list)
     """Components of them that lines of devices make turn by turn."""
@@ -108,6 +112,22 @@ class LoopBook:
 
     def __len__(self) -> int:
         return len(self.loops)
+
+    @contextmanager
+    def trying(self, is_in_vain: Callable[[], bool]) -> Iterator[None]:
+        """What is made meanwhile was made in vain if so: for a guess at what a loop carries, or a way of reading it."""
+        tried, since = self.tried, made()
+        yield
+        if is_in_vain():
+            self.tried = max(self.tried, tried + made() - since)  # loops inside have noted a part of it
+
+    @property
+    def may_try(self) -> bool:
+        """Whether a loop may be gone through once more."""
+        is_left = self.tried <= self.session.limits.vain_loops
+        if not is_left:
+            self.session.reached("vain_loops")
+        return is_left
 
     def by_name(self, values: list[Value]) -> list[Value]:
         """As `values.Loops.by_name`."""

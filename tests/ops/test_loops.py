@@ -14,6 +14,10 @@ from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.limits import Limits
+from hlo_verify.passes.load.load import load
+from hlo_verify.passes.prove.prove import prove_at_once
+from hlo_verify.session import Session
 from tests.support.lowering import Placed, floats
 from tests.support.pairs import REPLICATED, module, on
 
@@ -161,3 +165,22 @@ def test_what_a_loop_carries_wraps_in_its_own_type(logical: str, partitioned: st
     )
     texts = (module(given, found, body, 1) for body in bodies)
     assert hlo_verify.verify(*texts, refute=False).verdict is expected
+
+
+@pytest.mark.parametrize(("most", "is_unrolled"), [(40_000, True), (0, False)])
+def test_a_loop_that_is_matched_in_part_is_gone_through_so_often(most: int, is_unrolled: bool) -> None:
+    """Past the limit, nothing is known of what does not match: here, of a loop that lacks a sum over devices."""
+
+    def loop(multiply: Body) -> Body:
+        def turn(_: Any, carried: Pair) -> Pair:
+            return jnp.tanh(multiply(carried[0], w)), carried[1] + 1.0
+
+        w = jnp.ones((6, 6))
+        return lambda a, b: sum(lax.fori_loop(0, 3, turn, (a, b)))
+
+    placed = Placed(MESH, (P("x", None), P("x", None)), P("x", None), floats((8, 6), (8, 6)))
+    pair = placed.pair(loop(jnp.matmul), loop(lambda rows, w: 2.0 * rows @ w))
+    session = Session(Limits(vain_loops=most))
+    report = prove_at_once(*map(load, pair), session=session)
+    assert report.verdict is Verdict.UNKNOWN
+    assert ("vain_loops" in session.spent().limits) is not is_unrolled
