@@ -103,6 +103,7 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
         _take_next(guesses, options, k)
     now, next_ = expr.of_var(loop.t), Shards(loop.after, effort)
     unknown = {k: _unknown("carried", k, op) for k in open_}
+    wrong: list[int] = []
     while True:
         state = []
         for k, type_ in enumerate(op.types):
@@ -113,10 +114,15 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
             else:
                 arbitrary = algebra.read(unknown[k], (*context.execution, now, *positions(type_.shape)))
                 state.append(Value(type_, _related(loop.state, guesses.get(k), arbitrary)))
-        after = iterate(op, state, context, now)
-        wrong = [k for k, guess in guesses.items() if not next_.agree(after[k], guess)]
+        wrong.clear()
+        with book_of(context).trying(lambda: bool(wrong)):
+            after = iterate(op, state, context, now)
+            wrong.extend(k for k, guess in guesses.items() if not next_.agree(after[k], guess))
         if not wrong:
             break
+        if not book_of(context).may_try:
+            guesses.clear()
+            continue
         # One at a time: that others are wrong may be the fault of this one.
         if not any(_take_next(guesses, options, k) for k in wrong):
             for k in wrong:
