@@ -20,6 +20,8 @@ from hlo_verify.evaluate import (
 from hlo_verify.evaluate.sparing import Sparing
 from hlo_verify.passes.refute.plainer import filled
 from hlo_verify.passes.refute.trial import Inputs
+from hlo_verify.program.allowed_values import Values
+from hlo_verify.program.element_types import is_integer
 from hlo_verify.program.ir import Module, Name, operations, value_types
 from hlo_verify.program.op_families import COLLECTIVES
 from hlo_verify.program.pair import Pair
@@ -96,6 +98,14 @@ class Known:
     """Whether few results depend on an argument."""
     ordered: frozenset[int]
     """The sizes of dimensions along which elements are put in order: those that are alike would be in no order."""
+
+    def reach(self, n: int, draw: Draw, said: Values | None) -> int:
+        """What the integers of an argument are below: of what it indexes, unless the user says more, as of a position
+        that goes round a ring of slots."""
+        below = self.below[n]
+        if below is None:
+            return draw.integers
+        return below if said is None else max(below, said.integers[1] + 1)
 
     def factors(self, draw: Draw, generator: np.random.Generator) -> list[float]:
         """What the scale of every argument is times that of others."""
@@ -190,7 +200,7 @@ class Drawing:
                 generator,
                 tiles=tiles,
                 scale=draw.scale * default_scale(type_.shape) * factors[n],
-                integers=known.below[n] or draw.integers,
+                integers=known.reach(n, draw, allowed[n] if seed % 2 and is_integer(type_.dtype) else None),
                 detail=[max(draw.detail, TABLE) if size in fine else draw.detail for size in type_.shape],
                 positive=draw.positive or (n in known.positive and not draw.beyond),
                 outside=draw.beyond,
