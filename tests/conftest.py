@@ -14,6 +14,7 @@ import importlib
 import os
 import pkgutil
 import random
+from collections.abc import Collection
 
 import hypothesis
 import pytest
@@ -42,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("hlo-verify's own tests")
     group.addoption("--slow", action="store_true", help="run the slow tests too")
     group.addoption("--slow-part", metavar="K/N", help="run the K-th of N parts of the slow tests too")
+    group.addoption("--part", metavar="K/N", help="run the K-th of N parts of the tests")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -59,21 +61,32 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    asked = _part(config, "part")
+    if asked is not None:
+        _keep(config, items, {item.nodeid for item in items if asked.holds(item.nodeid)})
     if config.getoption("slow"):
         return
-    text = config.getoption("slow_part")
-    try:
-        part = sampling.part(text) if text else None
-    except ValueError as error:
-        raise pytest.UsageError(f"--slow-part: {error}") from None
+    part = _part(config, "slow_part")
     named = tuple("::" + arg.partition("::")[2].partition("[")[0] for arg in config.args if "::" in arg)
     slow = {
         name
         for name in sampling.slow(items, SEED)
         if not (part is not None and part.holds(name)) and not name.partition("[")[0].endswith(named)
     }
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid in slow])
-    items[:] = [item for item in items if item.nodeid not in slow]
+    _keep(config, items, {item.nodeid for item in items} - slow)
+
+
+def _part(config: pytest.Config, option: str) -> sampling.Part | None:
+    text = config.getoption(option)
+    try:
+        return sampling.part(text) if text else None
+    except ValueError as error:
+        raise pytest.UsageError(f"--{option.replace('_', '-')}: {error}") from None
+
+
+def _keep(config: pytest.Config, items: list[pytest.Item], names: Collection[str]) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in names])
+    items[:] = [item for item in items if item.nodeid in names]
 
 
 def pytest_collection_finish() -> None:
