@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from hlo_verify.index.expr import Var
+from hlo_verify.terms import signs
 from hlo_verify.terms.addition import difference, scale
 from hlo_verify.terms.doubts import INFINITE, UNDEFINED
 from hlo_verify.terms.functions import EXTREMA, IS_ZERO
@@ -24,6 +25,8 @@ def counts_the_best(p: Poly, *, of_numbers: bool = False) -> bool:
     or least one is one of, where these are numbers; which is asked too unless they are taken to be (`of_numbers`)."""
     from hlo_verify.terms.laws import apply  # whose laws ask for signs
 
+    if any(c < 0 or signs.of_product(mono) & (signs.NEGATIVE | signs.BEYOND) for mono, c in p.items):
+        return False
     compared: dict[tuple[str, Poly], list[Poly]] = defaultdict(list)
     for mono, c in p.items:
         if c > 0 and len(mono) == 1 and mono[0][1] == 1:

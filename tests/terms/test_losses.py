@@ -112,8 +112,10 @@ def test_how_often_something_is_the_best_is_a_number_of_numbers() -> None:
     best = reduce_extremum("max", [v], t)
     for element, of, is_implied in [(t, best, True), (other, best, False), (t, at(B), False)]:
         count = sums.reduce_sum([v], apply(IS_ZERO, (algebra.subtract(of, element),)))
-        part = divide(ONE, count)
-        assert (algebra.subtract(algebra.add(total, part), part) is total) is is_implied
+        for beside, never_negative in [(ZERO, True), (number(-1), False), (at(B), False)]:
+            part = divide(ONE, algebra.add(count, beside))
+            is_total = algebra.subtract(algebra.add(total, part), part) is total
+            assert is_total is (is_implied and never_negative)
 
 
 def test_infinities_are_added_with_their_signs() -> None:
