@@ -51,8 +51,8 @@ def proof_by_people(given: Module, partitioned: Module, account: Account) -> tup
         if proof is None:
             proof, farther = _proof_of_numbers(reading, partitioned, alone, account)
             far = far or farther
-        are_apart = are_seen_to_differ if reading is given else are_seen_apart
-        if proof is not None and not are_apart(given, partitioned, account.session):
+        differ = are_seen_to_differ if reading is given else are_seen_apart
+        if proof is not None and not differ(given, partitioned, account.session):
             return (proof if reading is given else _also_said(proof, reading)), None
     return None, far
 

@@ -206,9 +206,8 @@ def _in_lost_layer(
     with session.meter.keeping(KEPT_FOR_PROOFS):
         differs = bool(differing(left, is_large=True))
     session.phase = "a layer was looked at by itself"
-    found = _examine(
-        lost.logical, lost.partitioned, None, None, None, session
-    )  # what comes after is on the layer's account
+    # what comes after is on the layer's account
+    found = _examine(lost.logical, lost.partitioned, None, None, None, session)
     session.memory.start_anew()
     session.layered_terms = layered.terms
     (result,) = found.report.results
