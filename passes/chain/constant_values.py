@@ -224,6 +224,9 @@ def rest_of_one(whole: Key, part: Key) -> Computed | None:
 MULTIPLES = (2, 3, 4, 5, 6, 8)
 """So many neighbours share a factor, which people add up: `0.6*u + 0.1*(...)` of four."""
 
+_GREATEST = Fraction(float(np.finfo(np.float64).max))
+"""The greatest number that is a float: no constant is greater."""
+
 _CLOSE = 1e-5
 """What is farther off than this part of a number is not looked at in exact numbers."""
 
@@ -246,7 +249,10 @@ def _few_operations(given: list[Computed], value: float, dtype: str) -> Iterator
         if is_close(1 - float(x.exact)):
             yield from applied("subtract", (one, x))
     for x, y, name in pairs:
-        both = float(BINARY[name](x.exact, y.exact))
+        exact = BINARY[name](x.exact, y.exact)
+        if abs(exact) > _GREATEST:  # of the greatest float and of 1/2
+            continue
+        both = float(exact)
         if is_close(both):
             yield from applied(name, (x, y))
         if is_close(1 - both):

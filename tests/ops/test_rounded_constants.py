@@ -156,3 +156,12 @@ def test_what_is_no_rounding_is_not_proved(name: str, turned: bool) -> None:
     one, other = WRONG[name]
     found = report(other, one) if turned else report(one, other)
     assert found.verdict is not Verdict.PROVED, found.assumptions
+
+
+def test_the_greatest_floats_are_constants_too() -> None:
+    """`nan_to_num` writes them: what they are divided by may make more of them than a float can be."""
+    x = jax.ShapeDtypeStruct((8,), jnp.float64)
+    with jax.enable_x64(True):
+        one = jax.jit(lambda x: x / jnp.maximum(x, 0.5)).trace(x)
+        other = jax.jit(lambda x: jnp.nan_to_num(x / jnp.maximum(x, 0.4999999))).trace(x)
+    assert hlo_verify.verify(one, other, refute=False).verdict is not Verdict.PROVED
