@@ -14,7 +14,6 @@ import importlib
 import os
 import pkgutil
 import random
-from collections.abc import Collection
 
 import hypothesis
 import pytest
@@ -61,19 +60,23 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    names = {item.nodeid for item in items} - (set() if config.getoption("slow") else _slow(config, items))
     asked = _part(config, "part")
     if asked is not None:
-        _keep(config, items, {item.nodeid for item in items if asked.holds(item.nodeid)})
-    if config.getoption("slow"):
-        return
+        names = set(filter(asked.holds, names))
+    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in names])
+    items[:] = [item for item in items if item.nodeid in names]
+
+
+def _slow(config: pytest.Config, items: list[pytest.Item]) -> set[str]:
+    """The names of those that do not run, as they are slow."""
     part = _part(config, "slow_part")
     named = tuple("::" + arg.partition("::")[2].partition("[")[0] for arg in config.args if "::" in arg)
-    slow = {
+    return {
         name
         for name in sampling.slow(items, SEED)
         if not (part is not None and part.holds(name)) and not name.partition("[")[0].endswith(named)
     }
-    _keep(config, items, {item.nodeid for item in items} - slow)
 
 
 def _part(config: pytest.Config, option: str) -> sampling.Part | None:
@@ -82,11 +85,6 @@ def _part(config: pytest.Config, option: str) -> sampling.Part | None:
         return sampling.part(text) if text else None
     except ValueError as error:
         raise pytest.UsageError(f"--{option.replace('_', '-')}: {error}") from None
-
-
-def _keep(config: pytest.Config, items: list[pytest.Item], names: Collection[str]) -> None:
-    config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in names])
-    items[:] = [item for item in items if item.nodeid in names]
 
 
 def pytest_collection_finish() -> None:
