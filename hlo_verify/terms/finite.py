@@ -97,19 +97,13 @@ class Finite:
         return found
 
     def _are_numbers(self, kind: str, bound: Sequence[Var], bodies: Sequence[Poly]) -> bool:
-        from hlo_verify.terms.substitution import substitute
-
         if all(map(self.surely, bodies)):
             return True
         if kind not in ("term", "max"):
             return False
         (body,) = bodies
-        ends = islice(product(*((0, v.size - 1) for v in bound)), limit_of("finite_elements"))
-        elements = (
-            substitute(body, {v: expr.constant(n) for v, n in zip(bound, where, strict=True)}) for where in ends
-        )
         return self.never_above(body) and any(
-            map(self.surely, chain(elements, at_conditions(bound, body), _at_one_in_order(bound, body)))
+            map(self.surely, chain(at_ends_and_conditions(bound, body), _at_one_in_order(bound, body)))
         )
 
     def _is_never_above(self, mono: Monomial, c: Number) -> bool:
@@ -157,7 +151,16 @@ class Finite:
         return source.kind != "argument" and self.unknown_may_be
 
 
-def at_conditions(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
+def at_ends_and_conditions(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
+    """Some elements of a term over some variables: the first or last along each, and those at conditions."""
+    from hlo_verify.terms.substitution import substitute
+
+    for where in islice(product(*((0, v.size - 1) for v in bound)), limit_of("finite_elements")):
+        yield substitute(p, {v: expr.constant(n) for v, n in zip(bound, where, strict=True)})
+    yield from _at_conditions(bound, p)
+
+
+def _at_conditions(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
     """The elements at which conditions begin or end to hold, where these are elements whatever the place is: of `max
     k<8. 0 <= i - k <= 3 ? s[k] : -inf` those at k = i and k = i - 3, the first of which is one for i < 8."""
     from hlo_verify.terms.substitution import substitute
