@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from functools import partial
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
+from hlo_verify.ops import after_first
 from hlo_verify.ops.counting import Shape, counter_at, iterate, meet_in, shape_of
 from hlo_verify.ops.element_loops import by_element
 from hlo_verify.ops.induction import Reading, book_of, logical_loop
@@ -19,6 +21,7 @@ from hlo_verify.ops.matching import Match, matched_loop
 from hlo_verify.ops.pipelining import piped_loop
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.running_maxima import Instead, Maxima
+from hlo_verify.ops.skipping import minus_infinity
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index, factor, lighten
 from hlo_verify.program.ir import Op, operations
 from hlo_verify.program.op_families import communicates
@@ -109,10 +112,25 @@ def _closed_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> l
     pure, device = replace(context, observe=None, unsupported={}), context.device or context.mesh
 
     def last_values(around: Context) -> dict[int, Value] | None:
-        maxima = _maxima(op, around, turn)
-        return Closing(
-            t, device, args, known, lambda state: iterate(op, state, around, turn), maxima=maxima
-        ).last_values()
+        def closing(numbers: Collection[int] = (), maxima: Maxima | None = None) -> Closing:
+            iterated = partial(iterate, op, context=around, turn=turn)
+            return Closing(t, device, args, known, iterated, maxima=maxima, numbers=numbers)
+
+        def with_numbers(maxima: Collection[int]) -> dict[int, Value] | None:
+            return after_first.last_values(op, closing, maxima, first, context.session)
+
+        if any(inner.name == "while" for inner in operations(op.regions[1])):
+            ends = with_numbers([k for k, value in enumerate(args) if value.term is minus_infinity()])
+            if ends is not None:
+                return ends
+        plain = closing(maxima=_maxima(op, around, turn))
+        ends = plain.last_values()
+        return with_numbers(plain.seen) if ends is None else ends
+
+    def first() -> list[Value]:
+        zero = expr.constant(0)
+        counted = {k: counter_at(shape, k, zero, op.types[k]) for k in shape.counters}
+        return iterate(op, [counted.get(k, value) for k, value in enumerate(args)], pure, zero)
 
     ends = last_values(pure)
     if ends is None or pure.unsupported:

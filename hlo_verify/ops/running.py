@@ -17,7 +17,7 @@ gradient over the batch, and the online softmax of a ring is the softmax over al
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hlo_verify.equality import opening
@@ -28,15 +28,16 @@ from hlo_verify.limits import allows
 from hlo_verify.ops.filling import filled, filled_late, written_before, written_in_part, written_late
 from hlo_verify.ops.rotating import rotation
 from hlo_verify.ops.running_maxima import Maxima, RunningMaximum, Scaled, settled
+from hlo_verify.ops.skipping import Compared, compared, seen_by
 from hlo_verify.ops.values import Value, lighten, positions
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import TensorType
 from hlo_verify.terms import algebra, extrema, guards, rotations, sums
-from hlo_verify.terms.doubts import INFINITE, UNDEFINED
+from hlo_verify.terms.doubts import INFINITE, NUMBER, UNDEFINED
 from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, MAXIMUM
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, of_atom, reads, tensor
+from hlo_verify.terms.term import ZERO, Atom, Poly, Read, of_atom, reads, tensor
 
 Iterate = Callable[[list[Value]], list[Value]]
 
@@ -66,11 +67,15 @@ class Closing:
     """The running maxima by name, where other components may read them."""
     alone: bool = False
     """Whether a form may depend on other components, whatever these are."""
+    numbers: Collection[int] = ()
+    """The components that are taken for numbers before every iteration."""
     before: Var = field(default_factory=lambda: expr.fresh("before", 2))
     own: dict[int, Var] = field(default_factory=dict)
     """Of each component, what stands for `before` where forms may depend on the others."""
     seen: dict[int, Poly] = field(default_factory=dict)
     """What every iteration compares a running maximum with."""
+    turns: dict[int, list[Compared]] = field(default_factory=dict)
+    """The same, case by case."""
     sums: dict[int, Poly] = field(default_factory=dict)
     """What every iteration adds to a running sum."""
     scaled: dict[int, Scaled] = field(default_factory=dict)
@@ -228,7 +233,7 @@ class Closing:
         return [k for k in range(len(self.initial)) if k not in self.known]
 
     def _arbitrary(self, k: int, type_: TensorType) -> Value:
-        source = tensor("opaque", f"carried {k}", type_.dtype, type_.shape)
+        source = tensor(NUMBER if k in self.numbers else "opaque", f"carried {k}", type_.dtype, type_.shape)
         return Value(type_, algebra.read(source, (*self._at(k), *positions(type_.shape))))
 
     def _end(self, k: int, term: Poly) -> Value:
@@ -286,17 +291,12 @@ class Closing:
             if written is not None:
                 ends[k] = self._end(k, written)
                 return False
-        atom = term.atom
-        if not is_float(dtype) or not (
-            isinstance(atom, Apply) and atom.function == MAXIMUM and state.term in atom.args
-        ):
+        turn = compared(state, term) if is_float(dtype) else []
+        if not turn or any(self._unknown(k) in p.free for each in turn for p in (each.on, each.seen or ZERO)):
             return False
-        seen = apply(MAXIMUM, tuple(arg for arg in atom.args if arg is not state.term))
-        if self._unknown(k) in seen.free:
-            return False
-        greatest = extrema.reduce_extremum("max", [self.t], seen)
+        self.turns[k], self.seen[k] = turn, seen_by(turn)
+        greatest = extrema.reduce_extremum("max", [self.t], self.seen[k])
         ends[k] = self._end(k, apply(MAXIMUM, (self.initial[k].term, greatest)))
-        self.seen[k] = seen
         return True
 
     def _passed_on(self, k: int, state: Value, term: Poly, ends: dict[int, Value]) -> bool:
@@ -349,11 +349,14 @@ class Closing:
         where = self._place(after[k].term, state[m])
         if where is None or not is_float(state[k].type.dtype):
             return False
-        unit, next_unit, last_unit, first_unit = (
-            apply(EXPONENTIAL, (value.at(where),)) for value in (state[m], after[m], ends[m], self.initial[m])
+        unit, last_unit, first_unit = (
+            apply(EXPONENTIAL, (value.at(where),)) for value in (state[m], ends[m], self.initial[m])
         )
-        grown = algebra.expanded(opening.opened(after[k].term), next_unit)
-        added = algebra.difference(grown, algebra.expanded(state[k].term, unit))
+        now, then, added = state[k].term, opening.opened(after[k].term), ZERO
+        for turn in self.turns[m]:
+            on, next_unit = turn.on_at(where), apply(EXPONENTIAL, (turn.after(state[m]).at(where),))
+            grown = algebra.expanded(algebra.multiply(on, then), next_unit)
+            added = algebra.add(added, algebra.difference(grown, algebra.expanded(algebra.multiply(on, now), unit)))
         initial = self.initial[k].term
         if self._unknown(k) in added.free or not self._units_are_numbers(m, ends[m], initial):
             return False

@@ -47,6 +47,9 @@ ENTIRE = frozenset(
 INTEGRAL = re.compile(r"u?i\d+")
 """The types of integers and of truth values."""
 
+NUMBER = "number"
+"""The kind of a tensor of which nothing is known but that it holds finite numbers."""
+
 WHOLES = frozenset({"term", "sum", "max", "min", "product", "sort", "top_k", "fft", "argmax", "argmin"})
 """Definitions that are numbers if what they are of are."""
 
@@ -59,7 +62,7 @@ def of_tensor(source: Tensor) -> int:
 
 
 def _found(source: Tensor) -> int:
-    if source.kind == "argument" or INTEGRAL.fullmatch(source.dtype):
+    if source.kind in ("argument", NUMBER) or INTEGRAL.fullmatch(source.dtype):
         return 0
     if source.kind == "constant":
         is_known = source.values is None or source.values.dtype.kind != "c" or np.isfinite(source.values).all()

@@ -18,7 +18,7 @@ from hlo_verify.index.expr import Var
 from hlo_verify.limits import limit_of
 from hlo_verify.memory import per_session
 from hlo_verify.terms.addition import scale
-from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.doubts import INFINITE, NUMBER
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
     EXTREMA,
@@ -148,7 +148,7 @@ class Finite:
     def _may_hold_one(self, source: Tensor) -> bool:
         if source.kind == "constant" and source.values is not None:
             return source.values.dtype.kind not in "biu" and not bool(np.isfinite(source.values).all())
-        return source.kind != "argument" and self.unknown_may_be
+        return source.kind not in ("argument", NUMBER) and self.unknown_may_be
 
 
 def at_ends_and_conditions(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
