@@ -66,14 +66,17 @@ def _summed(bound: Sequence[Var], p: Poly, known: dict[Atom, Poly | None]) -> Po
 
 
 def _ends(p: Poly, v: Var) -> Iterator[int]:
-    """Where a place that is held between bounds, and is one more than a variable or less, reaches one of them."""
+    """Where a place that is held between bounds, and goes up with a variable or down, reaches one of them."""
     for form in (a.form for mono, _ in p.items for a in guards.guards_of(mono)):
         for atom, _ in form.items:
             if isinstance(atom, Opaque) and atom.operator == "clamp":
                 lo, hi = atom.args
-                apart = expr.subtract(atom.exprs[0], expr.of_var(v))
-                if not apart.items:
-                    yield from (lo - apart.const, hi + 1 - apart.const)
+                whole = expr.of_var(v)
+                up, down = expr.subtract(atom.exprs[0], whole), expr.add(atom.exprs[0], whole)
+                if not up.items:
+                    yield from (lo - up.const, hi + 1 - up.const)
+                elif not down.items:
+                    yield from (down.const - hi, down.const + 1 - lo)
 
 
 def _start(guard: Guard, v: Var) -> Index | None:

@@ -92,12 +92,21 @@ def _in_another_way(op: Op, args: list[Value], context: Context, shape: Shape, m
 
 def _unrolled_if_short(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value]:
     """What a loop leaves, turn by turn. Raises `UnsupportedError` where it has too many of them."""
-    if shape.trips > context.session.limits.unrolled_turns:
+    is_long = shape.trips > context.session.limits.unrolled_turns
+    if is_long:
         context.session.reached("unrolled_turns")
+    if is_long or _goes_back(context):
         raise UnsupportedError(
             f"a loop of {shape.trips} iterations that no loop of the logical module matches", Unsupported.LOOP
         )
     return _unrolled(op, args, context, shape)
+
+
+def _goes_back(context: Context) -> bool:
+    """Whether a loop comes behind a pipeline, as its gradient does, in the reading in which what the logical module's
+    loops leave has names: it is made of what each turn of theirs left, which other readings have as it is."""
+    book = book_of(context)
+    return book.reading is Reading.NAMED and bool(book.piped)
 
 
 def _closed_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value] | None:

@@ -15,8 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from hlo_verify.equality import cases
-from hlo_verify.equality.without_names import without_names
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import limit_of
@@ -24,7 +22,7 @@ from hlo_verify.ops.counting import Shape, counter_at, iterate
 from hlo_verify.ops.induction import Loop, book_of, kind_of_numbers
 from hlo_verify.ops.lines import Guess, Line, Passed, Piped, as_type, communicates_inside, guesses_at, handed_on
 from hlo_verify.ops.running import Closing
-from hlo_verify.ops.turns_before import TurnsBefore
+from hlo_verify.ops.turns_compared import is_made
 from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.program.ir import Op, TensorType, captured
 from hlo_verify.program.op_families import communicates_itself
@@ -274,15 +272,7 @@ class _Pipeline:
         return Value(value.type, algebra.substitute(value.term, {self.loop.t: turn}))
 
     def _is(self, made: Value, expected: Poly, guesses: Mapping[int, Guess]) -> bool:
-        if without_names(at_constants(made.term)) is without_names(at_constants(expected)):
-            return True
-        if cases.equal(made.term, expected, total=book_of(self.context).effort):
-            return True
-        if not book_of(self.context).piped:
-            return False
-        before = TurnsBefore.of([*book_of(self.context).piped, *self._piped(guesses)])
-        a, b = (without_names(at_constants(before.replaced(p))) for p in (made.term, expected))
-        return a is b or cases.equal(a, b, total=book_of(self.context).effort)
+        return is_made(made.term, expected, book_of(self.context), self._piped(guesses))
 
     def _piped(self, guesses: Mapping[int, Guess]) -> list[Piped]:
         return [Piped(self.loop, each.component, self.line, each.is_gradient) for each in guesses.values()]

@@ -16,6 +16,7 @@ from hlo_verify.ops.lines import Line
 from hlo_verify.ops.turns_before import TurnsBefore
 from hlo_verify.terms import algebra
 from hlo_verify.terms.at_constants import at_constants
+from hlo_verify.terms.in_ranges import in_ranges
 from hlo_verify.terms.term import Poly
 
 ROUNDS = 3
@@ -67,20 +68,22 @@ def _equal_at(
 
 
 def _are_one(before: TurnsBefore, sides: tuple[Poly, Poly]) -> bool:
-    """Whether two terms are one, with what turns made in the place of names: with the parts that have names, or with
-    these taken apart before."""
+    """Whether two terms are one: as they are, which is all that most take, and with what turns made in the place of
+    names, which is more of each turn; the latter with names taken apart first, too."""
+    if _are_turned(*sides):
+        return True
     found, expected = (at_constants(before.replaced(p)) for p in sides)
     return _are_turned(found, expected) or _are_turned(without_names(found), without_names(expected))
 
 
 def _are_turned(found: Poly, expected: Poly) -> bool:
-    """Whether two terms are one where sums that go down are turned round: what such a sum is made of is read at other
-    places then, and made anew."""
+    """Whether two terms are one where sums that go down are turned round, what such a sum is made of is read at other
+    places then, and made anew; in the ranges of these, too."""
     for _ in range(ROUNDS):
         if found is expected:
             return True
         earlier = found, expected
         found, expected = (shifted(p, {}) for p in earlier)
         if earlier == (found, expected):
-            return False
-    return found is expected
+            break
+    return found is expected or in_ranges(found) is in_ranges(expected)

@@ -36,3 +36,22 @@ def test_sums(size: int, lo: int | None, hi: int, is_shifted: bool, is_back: boo
         n = expr.fresh("n", hi - (lo or 0) + 1)
         here = algebra.read(x, (expr.shift(expr.of_var(n), 3 + (lo or 0)),))
         assert (found is reduce_sum([n], here)) == is_shifted
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+@pytest.mark.parametrize(("most", "is_plain"), [(3, True), (4, False)])
+def test_places_between_bounds(is_down: bool, most: int, is_plain: bool) -> None:
+    """`sum t<10. [place is t] * x[place]` for `place = clamp(t, 0, 3)`, and for what goes down as it does."""
+    with Session().on():
+        t = expr.fresh("t", 10)
+        along = expr.subtract(expr.constant(3), expr.of_var(t)) if is_down else expr.of_var(t)
+        place = expr.clamp(along, 0, 3)
+        off = expr.subtract(expr.of_var(t), expr.subtract(expr.constant(3), place) if is_down else place)
+        x = tensor("argument", "x", "f32", (4,))
+        inside = guards.interval(off, None, most - 3)
+        found = shifted(reduce_sum([t], algebra.multiply(inside, algebra.read(x, (place,)))), {})
+        n = expr.of_var(expr.fresh("n", 4))
+        plain = reduce_sum(list(n.free), algebra.read(x, (n,)))
+        assert (found is plain) == is_plain
+        last = algebra.read(x, (expr.constant(0 if is_down else 3),))
+        assert is_plain or found is algebra.add(plain, last)

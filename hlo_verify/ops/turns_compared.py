@@ -1,0 +1,38 @@
+"""Whether what a device makes in a turn is what a turn of a logical loop makes of a microbatch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hlo_verify.equality import cases
+from hlo_verify.equality.opening import ingredients
+from hlo_verify.equality.without_names import without_names
+from hlo_verify.ops.induction import LoopBook
+from hlo_verify.ops.lines import Piped
+from hlo_verify.ops.turns_before import TurnsBefore
+from hlo_verify.terms.in_ranges import in_ranges
+from hlo_verify.terms.term import Poly, Tensor
+
+
+def is_made(made: Poly, expected: Poly, book: LoopBook, piped: Sequence[Piped]) -> bool:
+    """Whether two terms are equal, in a comparison in which some components are taken to be made by a pipeline.
+
+    They are looked at in the ranges of what they read definitions at first, where conditions on turns and places are
+    decided however deep they are: most are one then. With what turns made in the place of names they are larger."""
+    found, wanted = in_ranges(made), in_ranges(expected)
+    if found is wanted or without_names(found) is without_names(wanted):
+        return True
+    if _tensors(found) == _tensors(wanted) and cases.equal(made, expected, total=book.effort):
+        return True
+    if not book.piped:
+        return False
+    before = TurnsBefore.of([*book.piped, *piped])
+    found, wanted = (without_names(in_ranges(before.replaced(p))) for p in (made, expected))
+    if found is wanted:
+        return True
+    return _tensors(found) == _tensors(wanted) and cases.equal(found, wanted, total=book.effort)
+
+
+def _tensors(p: Poly) -> set[Tensor]:
+    """The tensors that a term is made of in the end: one that is made of others is hardly ever equal to it."""
+    return {each for each in ingredients(p) if isinstance(each, Tensor)}

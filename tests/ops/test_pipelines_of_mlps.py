@@ -1,0 +1,109 @@
+"""Gradients of pipelines whose stages are what people have: two products with biases, a GELU and a residual."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import Array, lax
+from jax.sharding import AbstractMesh, AxisType
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+from hlo_verify.limits import Limits
+
+LIMITS = Limits(devices_apart=1, unrolled_turns=1)
+BATCHES, ROWS, WIDE, INNER = 4, 2, 3, 5
+
+Weights = tuple[Array, ...]
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A block a device; the gradient by all weights."""
+
+    stages: int = 64
+    activation: Callable[[Any], Any] = jax.nn.gelu
+    is_residual: bool = True
+    form: str = "list"
+    wrong: str = ""
+
+    def block(self, h: Array, weights: Weights) -> Array:
+        up, up_bias, down, down_bias = weights
+        made = self.activation(h @ up + up_bias) @ down + down_bias
+        return h + made if self.is_residual else made
+
+    def whole(self, weights: Weights, x: Array) -> Array:
+        return lax.scan(lambda h, w: (self.block(h, w), None), x, weights)[0]  # type: ignore[no-any-return]
+
+    def local(self, weights: Weights, x: Array) -> Array:
+        n, me = self.stages, lax.axis_index("s")
+        own = tuple(w[0] for w in weights)
+        is_late = self.wrong == "late"
+
+        def turn(carry: tuple[Array, Array], t: Array) -> tuple[tuple[Array, Array], Array | None]:
+            state, out = carry
+            h = jnp.where(me == 0, x[jnp.clip(t - is_late, 0, BATCHES - 1)], state)
+            h = self.block(h, own)
+            if self.wrong == "odd_device":
+                h = jnp.where(me == n // 2, 2 * h, h)
+            if self.wrong == "residual":
+                h = h - jnp.where(t == n, state, 0)
+            if self.form == "slots":
+                kept = (t >= n - 1) & (me == n - 1)
+                out = jnp.where(kept, out.at[jnp.clip(t - (n - 1), 0, BATCHES - 1)].set(h), out)
+            handed = lax.ppermute(h, "s", [(k, (k + 1) % n) for k in range(n)])
+            if self.wrong == "stopped":
+                handed = jnp.where(me == n - 1, handed, lax.stop_gradient(handed))
+            return (handed, out), h if self.form == "list" else None
+
+        (_, out), every = lax.scan(turn, (jnp.zeros_like(x[0]), jnp.zeros_like(x)), jnp.arange(BATCHES + n - 1))
+        out = every[n - 1 :] if self.form == "list" else out
+        return lax.psum(jnp.where(me == n - 1, out, 0), "s")
+
+    def verdict(self) -> Verdict:
+        n = self.stages
+        mesh = AbstractMesh((n,), ("s",), axis_types=(AxisType.Auto,))
+        local = jax.shard_map(self.local, mesh=mesh, in_specs=(P("s"), P()), out_specs=P(), check_vma=False)
+        shapes = (n, WIDE, INNER), (n, INNER), (n, INNER, WIDE), (n, WIDE), (BATCHES, ROWS, WIDE)
+        *weights, x = (jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes)
+
+        def slope(function: Callable[..., Array]) -> Any:
+            return jax.jit(jax.grad(lambda w, x: jnp.mean(function(w, x) ** 2))).trace(tuple(weights), x)
+
+        return hlo_verify.verify(slope(self.whole), slope(local), refute=False, limits=LIMITS).verdict
+
+
+GELU = Pipeline()
+TANH = replace(GELU, activation=jnp.tanh)
+slow = pytest.mark.slow
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        TANH,
+        replace(TANH, stages=4, is_residual=False),
+        *(
+            pytest.param(each, marks=slow)
+            for each in (GELU, replace(GELU, stages=4), replace(GELU, form="slots"), replace(GELU, is_residual=False))
+        ),
+    ],
+    ids=str,
+)
+def test_gradients(pipeline: Pipeline) -> None:
+    assert pipeline.verdict() is Verdict.PROVED
+
+
+@pytest.mark.parametrize("stages", [4, pytest.param(64, marks=slow)])
+@pytest.mark.parametrize(
+    "wrong", ["stopped", *(pytest.param(each, marks=slow) for each in ("late", "odd_device", "residual"))]
+)
+@pytest.mark.parametrize("pipeline", [TANH, pytest.param(GELU, marks=slow)], ids=["tanh", "gelu"])
+def test_wrong_gradients(pipeline: Pipeline, wrong: str, stages: int) -> None:
+    assert replace(pipeline, stages=stages, wrong=wrong).verdict() is Verdict.UNKNOWN
