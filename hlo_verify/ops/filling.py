@@ -10,7 +10,7 @@ is a number is not asked where none of them is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from hlo_verify.equality import cases
 from hlo_verify.equality.effort import Effort
@@ -20,7 +20,20 @@ from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, guards, rotations
 from hlo_verify.terms.products import is_condition
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, make_poly, of_atom, reads, tensor
+from hlo_verify.terms.term import (
+    ONE,
+    ZERO,
+    Atom,
+    Guard,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    make_poly,
+    of_atom,
+    reads,
+    tensor,
+)
 
 
 def filled(t: Var, before: Var, now: Poly, after: Poly) -> Poly | None:
@@ -99,6 +112,7 @@ def written_before(t: Var, before: Var, now: Poly, after: Poly, initial: Poly, e
 def parts_written(t: Var, before: Var, now: Poly, after: Poly, effort: Effort) -> tuple[Poly, Poly] | None:
     """Where iteration t writes, and what, in that form; no place is written to twice."""
     own = now.atom
+    after = _in_place(own, after)
     kept: list[tuple[Monomial, Number]] = []
     written: list[tuple[Monomial, Number]] = []
     for mono, c in after.items:
@@ -116,13 +130,36 @@ def parts_written(t: Var, before: Var, now: Poly, after: Poly, effort: Effort) -
         forms = {guard.form for mono, _ in kept for guard in guards.guards_of(mono)}
         common = set.intersection(*(set(guards.guards_of(mono)) for mono, _ in written))
         window = ONE
-        for guard in sorted((guard for guard in common if guard.form in forms), key=guards.order):
+        own_forms = (guard for guard in common if guard.form in forms or guard.lo == guard.hi is not None)
+        for guard in sorted(own_forms, key=guards.order):
             window = algebra.multiply(window, of_atom(guard))
     else:
         window = algebra.logical_not(left)
     if not _is_one_condition(window) or not _is_one_condition(_summed(t, window)):
         return None
     return (window, new) if cases.equal(left, algebra.logical_not(window), total=effort) else None
+
+
+def _in_place(own: Atom | None, p: Poly) -> Poly:
+    """The term with what is in a place where that is read under the condition that it is that place:
+    `[p = slot] * before[slot]` is `[p = slot] * before[p]`."""
+    if not isinstance(own, Read):
+        return p
+    return algebra.add(*(_in_its_place(own, make_poly((item,))) for item in p.items))
+
+
+def _in_its_place(own: Read, product: Poly) -> Poly:
+    ((mono, _),) = product.items
+    same = [expr.shift(g.form, -g.lo) for g in guards.guards_of(mono) if g.lo is not None and g.lo == g.hi]
+    held = [a for a, _ in mono if isinstance(a, Read) and a.tensor is own.tensor and a is not own]
+    there: dict[Atom, Poly] = {a: of_atom(own) for a in held if _is_place(a.indices, own.indices, same)}
+    return algebra.with_atoms(product, there.get) if there else product
+
+
+def _is_place(there: Sequence[Index], here: Sequence[Index], same: Sequence[Index]) -> bool:
+    """Whether two places are one where some index expressions are 0."""
+    apart = (expr.subtract(a, b) for a, b in zip(there, here, strict=True))
+    return all(e is expr.constant(0) or e in same or expr.scale(e, -1) in same for e in apart)
 
 
 def _is_one_condition(p: Poly) -> bool:

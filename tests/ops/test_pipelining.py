@@ -47,7 +47,8 @@ class Pipeline:
     layers: int = 1
     function: Function = layer
     form: str = "slots"
-    """How what the last stage makes is kept: in slots, in slots that are written over, or in a list of all turns."""
+    """How what the last stage makes is kept: in slots, in slots that are written anew in place, in slots that are
+    written over, or in a list of all turns."""
     hands_on_first: bool = False
     is_ring: bool = True
     is_backwards: bool = False
@@ -90,6 +91,10 @@ class Pipeline:
             if self.form == "slots":
                 kept = (t >= late) & ((me == last) | (self.wrong == "any"))
                 out = jnp.where(kept, out.at[jnp.maximum(t - late, 0)].set(made), out)
+            elif self.form == "in_place":
+                slot = jnp.clip(t - late, 0, m - 1)
+                kept = (t >= n - 1) & ((me == last) | (self.wrong == "any"))
+                out = out.at[slot].set(jnp.where(kept, made, out[slot]))
             elif self.form == "over":
                 out = lax.dynamic_update_index_in_dim(out, made, (t - late) % m, 0)
             state = made if self.hands_on_first else lax.ppermute(made, "s", pairs)
@@ -102,7 +107,7 @@ class Pipeline:
         (_, out), all_ = lax.scan(turn, (start, jnp.zeros_like(xs)), jnp.arange(turns))
         if self.form == "list":
             out = all_[turns - m - (self.wrong == "sliced") :][:m]
-        if self.form != "slots":
+        if self.form not in ("slots", "in_place"):
             out = jnp.where(me == last + (self.wrong == "stage"), out, 0)
         out = out[::-1] if self.wrong == "reversed" else out
         return (out if self.wrong == "no_sum" else lax.psum(out, "s")).reshape(x.shape)
@@ -134,6 +139,7 @@ RIGHT = {
     "one_batch": replace(PLAIN, batches=1, is_ring=False),
     "few_batches": replace(PLAIN, batches=3),
     "over": replace(PLAIN, form="over"),
+    "in_place": replace(PLAIN, form="in_place"),
     "list": replace(PLAIN, form="list"),
     "hands_on_first": replace(PLAIN, hands_on_first=True, is_ring=False),
     "backwards": replace(PLAIN, is_backwards=True),
@@ -156,7 +162,7 @@ RIGHT_SLOPES = {
     "256": replace(SLOPE, stages=256),
     "inner_copies": replace(RIGHT["inner_copies"], gradient=(0,)),
     "few_stages": replace(SLOPE, stages=5),
-    **{name: replace(RIGHT[name], gradient=(0,)) for name in ("slots", "few_batches", "backwards", "copies")},
+    **{name: replace(RIGHT[name], gradient=(0,)) for name in "slots in_place few_batches backwards copies".split()},
     "by_inputs": replace(SLOPE, gradient=(1,)),
     "by_both": replace(SLOPE, form="slots", gradient=(0, 1)),
     "by_inputs_backwards": replace(RIGHT["backwards"], gradient=(1,)),
@@ -187,6 +193,7 @@ WRONG_SLOPES += [
     for wrong in "rotation late first short stopped reversed layers unlearned odd_turn odd_device".split()
     for form in ("list", "slots")
 ]
+WRONG_SLOPES += [replace(SLOPE, form="in_place", wrong=wrong) for wrong in ("slot", "any", "reversed")]
 WRONG_SLOPES += [
     replace(SLOPE, function=function, wrong=wrong)
     for function, some in ((gelu, "stopped odd_device"), (relu, "late stopped"))
@@ -220,6 +227,7 @@ WRONG = [
         for wrong in ("rotation", "turned", "late", "first", "slot", "any", "short", "no_sum")
     ),
     *(replace(PLAIN, form="list", wrong=wrong) for wrong in ("late", "sliced", "stage", "short", "no_sum")),
+    *(replace(PLAIN, form="in_place", wrong=wrong) for wrong in ("slot", "any", "short")),
     *(replace(PLAIN, form="over", wrong=wrong) for wrong in ("slot", "stage", "short")),
     *(replace(PLAIN, hands_on_first=True, wrong=wrong) for wrong in ("rotation", "late", "slot")),
     replace(PLAIN, layers=2, wrong="layers"),

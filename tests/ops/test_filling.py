@@ -1,0 +1,55 @@
+"""What is written to in place: what is in a turn's slot, read there, is left where the turn has nothing for it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hlo_verify.equality.effort import Effort
+from hlo_verify.index import expr
+from hlo_verify.ops.filling import parts_written
+from hlo_verify.session import Session
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.term import Poly, tensor
+
+TURNS, SLOTS, LATE = 7, 4, 3
+
+
+@pytest.mark.parametrize(
+    ("off", "late", "equal", "is_seen"),
+    [
+        (0, LATE, True, True),
+        (1, LATE, True, False),  # what is left is what is in the next slot
+        (0, LATE - 1, True, False),  # the first slot is written to twice
+        (0, LATE, False, False),  # what is in the slot is left in all before it, too
+    ],
+)
+def test_slots_in_place(off: int, late: int, equal: bool, is_seen: bool) -> None:
+    """`out.at[slot].set(where(t >= late, x[t], out[slot]))` for `slot = clamp(t - LATE, 0, SLOTS - 1)`."""
+    with Session().on() as session:
+        t, p, before = expr.fresh("t", TURNS), expr.fresh("p", SLOTS), expr.fresh("b", 1000)
+        turn, place = expr.of_var(t), expr.of_var(p)
+        x = tensor("argument", "x", "f32", (TURNS,))
+        held = tensor("opaque", "held", "f32", (1000, SLOTS + 1))
+        slot = expr.clamp(expr.shift(turn, -LATE), 0, SLOTS - 1)
+
+        def out(at: expr.Index) -> Poly:
+            return algebra.read(held, (expr.of_var(before), at))
+
+        is_there = guards.interval(expr.subtract(place, slot), 0 if equal else None, 0)
+        is_late = guards.interval(turn, late, None)
+        left = algebra.multiply(algebra.logical_not(is_late), out(expr.shift(slot, off)))
+        new = algebra.add(algebra.multiply(is_late, algebra.read(x, (turn,))), left)
+        beside = algebra.multiply(algebra.logical_not(is_there), out(place))
+        after = algebra.add(algebra.multiply(is_there, new), beside)
+        found = parts_written(t, before, out(place), after, Effort(1000, session=session))
+        assert (found is not None) == is_seen
+        if found is not None:
+            windows = np.array([[_at(found[0], {t: n, p: k}) for k in range(SLOTS)] for n in range(TURNS)])
+            assert np.array_equal(windows, np.eye(TURNS, SLOTS, -LATE))
+
+
+def _at(p: Poly, point: dict[expr.Var, int]) -> int:
+    value = algebra.substitute(p, {v: expr.constant(n) for v, n in point.items()}).constant
+    assert value is not None
+    return int(value)
