@@ -41,14 +41,19 @@ def _worked_out(atom: Atom, point: float, known: dict[Atom, float]) -> float:
     function = _FLOATS.get(atom.function.name) if isinstance(atom, Apply) else None
     if isinstance(atom, Guard):
         raise ValueError("a condition is 0 or 1")
-    if not isinstance(atom, Apply) or (function is None and len(atom.args) != 1):
+    if not isinstance(atom, Apply) or not atom.args:
         found = point + math.sin(atom.uid)
         return found if signs.of_atom(atom) & signs.NEGATIVE else abs(found)
     args = [
         math.fsum(float(c) * math.prod(_value(a, point, known) ** float(n) for a, n in mono) for mono, c in arg.items)
         for arg in atom.args
     ]
-    return float(function(*args)) if function is not None else _of_unknown(atom.function, args[0])
+    return float(function(*args)) if function is not None else _of_unknown(atom.function, _mixed(atom.function, args))
+
+
+def _mixed(function: Function, args: list[float]) -> float:
+    """One number for all arguments of an unknown function, whatever they are spelled like."""
+    return math.fsum(arg if function.properties.commutative else (1 + 0.3 * n) * arg for n, arg in enumerate(args))
 
 
 def _of_unknown(function: Function, x: float) -> float:
@@ -75,9 +80,11 @@ _FLOATS: dict[str, Callable[..., float]] = {
     "maximum": max,
     "minimum": min,
     "positive": lambda x: x > 0,
+    "power": math.pow,
     "sign": lambda x: (x > 0) - (x < 0),
     "sine": math.sin,
     "sinh": math.sinh,
     "sqrt": math.sqrt,
     "tanh": math.tanh,
+    "zero": lambda x: x == 0,
 }

@@ -82,10 +82,12 @@ from hlo_verify.terms.root_laws import (
 )
 from hlo_verify.terms.rounding_laws import OF_MAXIMUM, OF_MINIMUM, ROUNDED, is_coarse, rounded_extremum, rounded_number
 from hlo_verify.terms.sign_laws import (
+    POSITIVE_CHOICE,
     POSITIVE_COMMON,
     POSITIVE_MAXIMUM,
     POSITIVE_MINIMUM,
     POSITIVE_QUOTIENTS,
+    ZERO_CHOICE,
     ZERO_COMMON,
     ZERO_QUOTIENTS,
     absolute_of_product,
@@ -93,6 +95,7 @@ from hlo_verify.terms.sign_laws import (
     is_decided,
     is_told,
     never_negative,
+    of_truths,
     positive_of_absolute,
     positive_of_common,
     positive_of_extremum,
@@ -240,6 +243,8 @@ TABLE = (
     Law("positive factor of what is zero", "zero(a * b)", "zero(b)", "a > 0", by=zero_of_product),
     Law(POSITIVE_COMMON, "positive(a*b + a*c)", "positive(b + c)", "a > 0", by=positive_of_common),
     Law(ZERO_COMMON, "zero(a*b + a*c)", "zero(b + c)", "a > 0", by=positive_of_common),
+    Law(POSITIVE_CHOICE, "positive(k*p + m)", "p*positive(k + m) + (1-p)*positive(m)", by=of_truths),
+    Law(ZERO_CHOICE, "zero(k*p + m)", "p*zero(k + m) + (1-p)*zero(m)", by=of_truths),
     Law(POSITIVE_QUOTIENTS, "positive(a + b*inverse(c))", "positive(a*c + b)", "c > 0", by=positive_of_quotients),
     Law(ZERO_QUOTIENTS, "zero(a + b*inverse(c))", "zero(a*c + b)", "c > 0", by=positive_of_quotients),
     Law(

@@ -7,9 +7,10 @@ from functools import reduce
 from hlo_verify.limits import allows
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import scale
+from hlo_verify.terms.conditions import Conditions
 from hlo_verify.terms.factors import apart, in_one_quotient
 from hlo_verify.terms.functions import ABS, IS_ZERO, MAXIMUM, MINIMUM, POSITIVE, Function
-from hlo_verify.terms.products import multiply, subtract
+from hlo_verify.terms.products import add, multiply, subtract
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, of_atom
 from hlo_verify.terms.used import used
 
@@ -19,6 +20,8 @@ POSITIVE_COMMON = "positive factor of a sum that is positive"
 ZERO_COMMON = "positive factor of a sum that is zero"
 POSITIVE_QUOTIENTS = "a sum of quotients is positive"
 ZERO_QUOTIENTS = "a sum of quotients is zero"
+POSITIVE_CHOICE = "a choice of numbers is positive"
+ZERO_CHOICE = "a choice of numbers is zero"
 POSITIVE_MAXIMUM = "a maximum is positive"
 POSITIVE_MINIMUM = "a minimum is positive"
 
@@ -51,6 +54,20 @@ def told(function: Function, args: Arguments) -> Poly:
 
 def _one(p: Poly) -> tuple[Monomial, Number] | None:
     return p.items[0] if len(p.items) == 1 and p.items[0][0] else None
+
+
+def of_truths(function: Function, args: Arguments) -> Poly | None:
+    """`[k*p + m > 0]` of a truth value p as `[k + m > 0]` where it holds, and `[m > 0]` where it does not; and the same
+    of `= 0`, and of products of truth values."""
+    p = args[0]
+    if p.doubt or p.constant is not None or not all(atom.boolean for mono, _ in p.items for atom, _ in mono):
+        return None
+    conditions = Conditions.of(mono for mono, _ in p.items)
+    if conditions.forms or not allows("sign_cases", conditions.count):
+        return None
+    used(POSITIVE_CHOICE if function == POSITIVE else ZERO_CHOICE)
+    values = ((case, sum(case.coefficients(p.items).values())) for case in conditions.cases())
+    return add(*(case.condition() for case, x in values if (x > 0 if function == POSITIVE else x == 0)))
 
 
 def absolute_of_product(function: Function, args: Arguments) -> Poly | None:

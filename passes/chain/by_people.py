@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from hlo_verify.passes.chain.added_masks import both_chosen
 from hlo_verify.passes.chain.amplified import Amplified, amplified
 from hlo_verify.passes.chain.folded_constants import with_rests
 from hlo_verify.passes.chain.masking_numbers import mask_otherwise, masked_alike
@@ -36,13 +37,35 @@ def are_apart(given: Module, partitioned: Module, session: Session) -> bool:
 
 def mask_by_others(given: Module, partitioned: Module, session: Session) -> bool:
     """Whether what a person distributed masks by other numbers than the given module, which may be read as those."""
-    if not is_by_hand(partitioned) or not mask_otherwise(given, partitioned):
+    if not is_by_hand(partitioned):
         return False
-    return any(True for _ in masked_alike(given, partitioned, session))
+    if mask_otherwise(given, partitioned) and any(True for _ in masked_alike(given, partitioned, session)):
+        return True
+    return _adds_alone(*both_chosen(given, partitioned))
+
+
+def _adds_alone(first: Module | None, second: Module | None) -> bool:
+    """Whether one of two modules adds what masks, of those that are read with masks that choose."""
+    return (first is None) != (second is None)
 
 
 def proof_by_people(given: Module, partitioned: Module, account: Account) -> tuple[Proof | None, Amplified | None]:
     """A proof of some reading of the modules; or, if none is found, where a reading amplifies roundings."""
+    chosen = both_chosen(given, partitioned)
+    proof, far = (None, None) if _adds_alone(*chosen) else _proof_as_masked(given, partitioned, account)
+    if proof is None and any(chosen):
+        first, second = chosen[0] or given, chosen[1] or partitioned
+        proof, farther = _proof_as_masked(first, second, account)
+        if proof is None:
+            proof = proof_if_alike(first, second, account)
+        if proof is not None and are_seen_apart(given, partitioned, account.session):
+            proof = None
+        proof, far = proof and _also_said(proof, first, second), far or farther
+    return proof, far
+
+
+def _proof_as_masked(given: Module, partitioned: Module, account: Account) -> tuple[Proof | None, Amplified | None]:
+    """The same of readings with numbers of one in the place of those of the other."""
     alone = _as_a_pair if is_global(partitioned) else as_programs
     masked = list(masked_alike(given, partitioned, account.session))
     far: Amplified | None = None
@@ -76,8 +99,8 @@ def proof_if_alike(first: Module, second: Module, account: Account) -> Proof | N
     return None
 
 
-def _also_said(proof: Proof, reading: Module) -> Proof:
-    said = dict.fromkeys((*proof.report.assumptions, *reading.notes))
+def _also_said(proof: Proof, *readings: Module) -> Proof:
+    said = dict.fromkeys((*proof.report.assumptions, *(note for reading in readings for note in reading.notes)))
     return replace(proof, report=replace(proof.report, assumptions=tuple(said)))
 
 

@@ -13,6 +13,8 @@ from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Function, Name, Op, operations
 from hlo_verify.program.op_families import BRANCHES, FILLS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES
 
+REGION = "sdy.manual_computation"
+
 FAR = -1e9
 """What is less masks."""
 
@@ -35,6 +37,8 @@ class Masked:
     """What the numbers that mask were multiplied by, at least."""
     is_all: bool = False
     """Whether it is nothing but such numbers: only what a program does with them tells that they mask."""
+    is_added: bool = False
+    """Whether all of its other elements are 0, so that it masks what it is added to."""
 
     @property
     def moved(self) -> Masked:
@@ -85,6 +89,9 @@ class MaskWalk:
             if op.name in BRANCHES:
                 self._branches(op)
                 continue
+            if op.name == REGION:
+                self._manual(op)
+                continue
             found = self._constant(op) if is_mask(op) else self._of(op)
             if found is not None:
                 self.masked.update(dict.fromkeys(op.results, found))
@@ -96,7 +103,8 @@ class MaskWalk:
         numbers = numbers_in(op)
         if (numbers == -inf).all():
             self.infinite.update(op.results)
-        return Masked(is_all=bool((numbers <= FAR).all()))
+        masks = numbers <= FAR
+        return Masked(is_all=bool(masks.all()), is_added=bool((masks | (numbers == 0)).all()))
 
     def _of(self, op: Op) -> Masked | None:
         """What is masked of an operation's results; None where nothing is."""
@@ -118,7 +126,9 @@ class MaskWalk:
         if op.name in MOVED:
             if op.name in LOOKUPS:
                 self.conditions.update(op.operands[1:])
-            return some[0].moved if len(given) == 1 or op.name in LOOKUPS else replace(_of_all(some), is_all=False)
+            if len(given) == 1 or op.name in LOOKUPS:
+                return some[0].moved
+            return replace(_of_all(some), is_all=False)
         if op.name == "select":
             return self._selected(op)
         if op.name == "maximum":
@@ -130,12 +140,19 @@ class MaskWalk:
         if op.name == "minimum":
             return _of_all(some)
         if op.name == "add":
-            return some[0] if len(some) == 1 else _of_all(some)
+            return self._added(op, given)
         if op.name == "subtract" and given[1] is None:
-            return given[0]
+            return given[0] and replace(given[0], is_added=False)
         if op.name in ("multiply", "divide"):
             return self._scaled(op, given)
         raise ReachesMoreError
+
+    def _added(self, op: Op, given: list[Masked | None]) -> Masked:
+        """What is masked of a sum: all that one of both masks."""
+        some = [each for each in given if each is not None]
+        if len(some) == 1:
+            return replace(some[0], is_added=False)
+        return replace(_of_all(some), is_added=all(each.is_added for each in some))
 
     def _selected(self, op: Op) -> Masked | None:
         condition, *chosen = op.operands
@@ -149,7 +166,13 @@ class MaskWalk:
                 left.append(replace(masked, under=masked.under | {(condition, chosen_if)}, is_all=False))
         if not left:
             return None
-        return left[0] if len(left) == 1 else _of_all(left)
+        is_added = all(masked.is_added if (masked := self.masked.get(v)) else self.is_zero(v) for v in chosen)
+        return replace(left[0] if len(left) == 1 else _of_all(left), is_added=is_added)
+
+    def is_zero(self, value: Name) -> bool:
+        """Whether a value is 0 everywhere."""
+        number = self.numbers.get(value)
+        return number is not None and number.exact == 0
 
     def _scaled(self, op: Op, given: list[Masked | None]) -> Masked:
         """What is masked, multiplied or divided by a number that leaves it far below."""
@@ -162,6 +185,19 @@ class MaskWalk:
             if factor * masked.scale >= LEAST:
                 return replace(masked, scale=min(masked.scale, factor * masked.scale))
         raise ReachesMoreError
+
+    def _manual(self, op: Op) -> None:
+        """What is masked inside of a manual region: devices have parts of it."""
+        (region,) = op.regions
+        for inner, outer in zip(region.arguments, op.operands, strict=True):
+            if outer in self.masked:
+                self.masked[inner] = self.masked[outer].moved
+            if outer in self.infinite:
+                self.infinite.add(inner)
+        self._through(region)
+        for result, inner in zip(op.results, region.results, strict=True):
+            if inner in self.masked:
+                self.masked[result] = self.masked[inner].moved
 
     def _branches(self, op: Op) -> None:
         """What is masked in one of some branches is."""

@@ -47,21 +47,21 @@ STARTS = frozenset({"reduce", "reduce_window", "maximum"})
 def masked_alike(given: Module, partitioned: Module, session: Session) -> Iterator[Module]:
     """The given module with its masking numbers read as others: those of the partitioned one, and minus infinity, if
     something is left of all that the largest is taken of."""
-    own, walk = _masks(given), MaskWalk(known_numbers(given.main))
+    own, walk = masks_of(given), MaskWalk(known_numbers(given.main))
     if not own or not walk.is_harmless(given.main):
         return
-    infinite = _read_as(given, -inf)
+    infinite = read_as(given, -inf)
     is_left = _are_numbers(infinite, partitioned, walk.largest, session) or (
         not walk.is_taken_inside
         and walk.conditions <= closed_values(given.main).keys()
-        and _are_finite_at_zero(infinite, walk.largest)
+        and are_finite_at_zero(infinite, walk.largest)
     )
-    others = {*_masks(partitioned), -inf}
+    others = {*masks_of(partitioned), -inf}
     if not is_left:
         is_same = (
             not _is_asked_of(given.main, walk)
             if own == {-inf}
-            else (len(own) == 1 and _is_only_subtracted(given.main, walk))
+            else (len(own) == 1 and is_only_subtracted(given.main, walk))
         )
         others = others - {-inf} if is_same else set()
     for other in sorted(others):
@@ -69,7 +69,7 @@ def masked_alike(given: Module, partitioned: Module, session: Session) -> Iterat
             masks = " and ".join(f"{number:.9g}" for number in sorted(own - {other}))
             where = "" if is_left else "; where the largest of scores is taken, not all of them are masked"
             said = f"{masks}, which masks scores, is read as {other:.9g}: exponentials of either are 0{where}"
-            yield replace(_read_as(given, other), notes=(*given.notes, said))
+            yield replace(read_as(given, other), notes=(*given.notes, said))
 
 
 def _is_asked_of(function: Function, walk: MaskWalk) -> bool:
@@ -93,7 +93,7 @@ def _is_asked_of(function: Function, walk: MaskWalk) -> bool:
     return not infinite.isdisjoint(function.results)
 
 
-def _is_only_subtracted(function: Function, walk: MaskWalk) -> bool:
+def is_only_subtracted(function: Function, walk: MaskWalk) -> bool:
     """Whether the largest of scores is subtracted from scores, and nothing else is done with it: of scores that are all
     masked, by whatever number, the same is left."""
     largest = set(walk.largest)
@@ -108,7 +108,8 @@ def _is_only_subtracted(function: Function, walk: MaskWalk) -> bool:
     return largest.isdisjoint(function.results)
 
 
-def _read_as(module: Module, number: float) -> Module:
+def read_as(module: Module, number: float) -> Module:
+    """The module with that number in the place of those that mask."""
     return replace(module, main=_with_masks(module.main, number, {}, fresh_in(module.main)))
 
 
@@ -134,22 +135,23 @@ def _are_numbers(module: Module, partitioned: Module, names: Collection[Name], s
     return all(found) and seen >= set(names)
 
 
-def _are_finite_at_zero(module: Module, names: Collection[Name]) -> bool:
-    """Whether those values are finite where all arguments are 0. What is masked depends on no argument: then they are
-    finite for all."""
+def are_finite_at_zero(module: Module, names: Collection[Name], devices: int = 1) -> bool:
+    """Whether those values are finite where all arguments are 0, on each of so many devices that run the module. What
+    is masked depends on no argument: then they are finite for all."""
     maps = Maps()
-    zeros = [scalar(0, type_.shape, storage(type_.dtype, FLOATS), 1, maps) for type_ in module.main.argument_types]
+    types = module.main.argument_types
+    zeros = [scalar(0, type_.shape, storage(type_.dtype, FLOATS), devices, maps) for type_ in types]
     limits = Limits(limit_of("enclosed_elements"), limit_of("glance_work"))
-    found = evaluate(module, zeros, 1, watch=names, only=(), limits=limits, maps=maps).watched.values()
+    found = evaluate(module, zeros, devices, watch=names, only=(), limits=limits, maps=maps).watched.values()
     return all(each is not None and bool((each.values > FAR).all()) for each in found)
 
 
 def mask_otherwise(given: Module, partitioned: Module) -> bool:
     """Whether the given module masks by numbers that the partitioned one does not have."""
-    return not _masks(given) <= _masks(partitioned)
+    return not masks_of(given) <= masks_of(partitioned)
 
 
-def _masks(module: Module) -> set[float]:
+def masks_of(module: Module) -> set[float]:
     """The numbers that mask in a module."""
     roots: dict[Name, Op] = {}
     found: dict[Name, Op] = {}

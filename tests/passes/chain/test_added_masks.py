@@ -1,0 +1,194 @@
+"""Numbers that are added to scores mask as those that are put in their place, where exponentials are taken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.sharding import PartitionSpec as P
+
+from hlo_verify import Verdict
+from hlo_verify.passes.chain.added_masks import with_chosen_masks
+from hlo_verify.passes.load.load import load
+from tests.conftest import SEED
+from tests.passes.chain.test_masking_numbers import (
+    HARMFUL,
+    HARMLESS,
+    INFINITE,
+    KEEP,
+    LARGE,
+    MASK,
+    MESH,
+    SCORES,
+    D,
+    Function,
+    N,
+    X,
+    attention,
+    in_rows,
+    masked,
+    report,
+)
+
+Adding = Callable[[Any, float], Any]
+
+ADDED: dict[str, Adding] = {
+    "a choice": lambda keep, fill: jnp.where(keep, 0.0, fill),
+    "a product": lambda keep, fill: (1.0 - jnp.asarray(keep).astype(jnp.float32)) * fill,
+    "a product of what goes": lambda keep, fill: fill * jnp.logical_not(keep).astype(jnp.float32),
+}
+
+
+def on_queries(added: Adding, fill: float, *, early: int = 0, scale: float = 1.0) -> Function:
+    """Devices have queries, and add what masks to their scores."""
+
+    def local(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        keep = lax.axis_index("d") * 2 + jnp.arange(2)[:, None] >= jnp.arange(N) + early
+        return jax.nn.softmax(scale * (q @ k.T) + added(keep, fill), -1) @ v
+
+    return jax.shard_map(local, mesh=MESH, in_specs=(P("d"), P(), P()), out_specs=P("d"))
+
+
+def on_keys(added: Adding, fill: float, *, own: bool) -> Function:
+    """Devices have keys, of which some see none of their own; with `own`, the largest of these is subtracted."""
+
+    def local(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        keep = jnp.arange(N)[:, None] >= lax.axis_index("d") * 2 + jnp.arange(2)
+        scores = q @ k.T + added(keep, fill)
+        largest = scores.max(-1, keepdims=True)
+        e = jnp.exp(scores - (largest if own else lax.pmax(largest, "d")))
+        return lax.psum(e @ v, "d") / lax.psum(e.sum(-1, keepdims=True), "d")
+
+    return jax.shard_map(local, mesh=MESH, in_specs=(P(), P("d"), P("d")), out_specs=P(), check_vma=False)
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", ADDED)
+@pytest.mark.parametrize("fills", [(INFINITE, LARGE), (LARGE, -1e9), (-1e9, -1e9)], ids=str)
+def test_what_is_added_masks_as_what_chooses(name: str, fills: tuple[float, float]) -> None:
+    found = report(attention(fills[0]), on_queries(ADDED[name], fills[1]))
+    assert found.verdict is Verdict.PROVED, found
+    (said,) = [said for said in found.assumptions if "being added" in said]
+    assert "not all of them" not in said
+
+
+def test_a_reference_that_adds() -> None:
+    def added(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        return jax.nn.softmax(q @ k.T + jnp.where(KEEP, 0.0, -1e9), -1) @ v
+
+    whole = jax.shard_map(attention(INFINITE), mesh=MESH, in_specs=(P(),) * 3, out_specs=P())
+    assert report(added, whole).verdict is Verdict.PROVED
+
+
+WRONG = {
+    "a key early": on_queries(ADDED["a choice"], -1e9, early=1),
+    "another scale": on_queries(ADDED["a product"], -1e9, scale=0.5),
+    "too small a number": on_queries(ADDED["a choice"], -10.0),
+    "a number that is added to all": on_queries(lambda keep, fill: fill, -1e9),
+    "what is not masked is shifted": on_queries(lambda keep, fill: jnp.where(keep, jnp.arange(N) / 8, fill), -1e9),
+    "kept the wrong way": on_queries(lambda keep, fill: jnp.where(keep, fill, 0.0), -1e9),
+    "the largest of its own": on_keys(ADDED["a choice"], -1e9, own=True),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_stays_so(name: str) -> None:
+    assert report(attention(INFINITE), WRONG[name]).verdict is not Verdict.PROVED
+
+
+def readings(function: Function, *given: jax.ShapeDtypeStruct) -> bool:
+    """Whether a program is read as one whose masks choose."""
+    text = jax.jit(function).trace(*given).lower(lowering_platforms=("cpu",)).as_text()
+    return with_chosen_masks(load(text), may_assume=True) is not None
+
+
+def test_a_device_that_sees_nothing() -> None:
+    """Of what one device has, all may be masked, and the largest of these is no number that is subtracted there: where
+    all are masked, scores that are shifted are not those that are replaced."""
+    assert not readings(on_keys(ADDED["a choice"], -1e9, own=True), X, X, X)
+    assert not readings(on_keys(ADDED["a choice"], -1e9, own=False), X, X, X)
+
+
+def padded(added: Adding, after: Function) -> Function:
+    return lambda s, keep: after(s + added(keep, -1e9))
+
+
+@pytest.mark.parametrize("name", ADDED)
+def test_a_mask_that_may_leave_nothing(name: str) -> None:
+    """Scores that are all shifted have a softmax of their own, which minus infinity has not, and is said."""
+    rows = in_rows(padded(ADDED[name], lambda s: jax.nn.softmax(s, -1)))
+    found = report(masked(INFINITE), rows, SCORES, MASK)
+    assert found.verdict is Verdict.PROVED
+    assert sum("not all of them are masked" in said for said in found.assumptions) == 2
+    assert not readings(padded(ADDED[name], lambda s: jax.nn.logsumexp(s, -1)), SCORES, MASK)
+    assert not readings(padded(ADDED[name], lambda s: jnp.exp(s - s.max(-1, keepdims=True) * 0.5)), SCORES, MASK)
+
+
+def test_a_reference_that_is_a_number_where_nothing_is_left() -> None:
+    """A row of which nothing is left is a mean where a number takes the place of scores, and a softmax where it is
+    added."""
+    added = padded(ADDED["a choice"], lambda s: jax.nn.softmax(s, -1))
+    assert report(masked(-1e9), in_rows(added), SCORES, MASK).verdict is not Verdict.PROVED
+    assert report(added, in_rows(masked(-1e9)), SCORES, MASK).verdict is not Verdict.PROVED
+    assert report(added, in_rows(masked(INFINITE)), SCORES, MASK).verdict is not Verdict.PROVED
+
+
+NO_MASKS: dict[str, Function] = {
+    "a float that may be any": lambda s, m: jax.nn.softmax(s + (1.0 - m) * -1e9, -1),
+    "a sum of masks alone": lambda s, m: jax.nn.softmax(jnp.where(KEEP, 0.0, -1e9) + jnp.where(KEEP.T, 0.0, -1e9), -1),
+    "two of truths": lambda s, m: jax.nn.softmax(s + (2.0 - (m > 0)) * -1e9, -1),
+    "a table": lambda s, m: jax.nn.softmax(s + jnp.where(KEEP, m, -1e9), -1),
+    "minus infinity": lambda s, m: jax.nn.softmax(s + jnp.where(KEEP, 0.0, INFINITE), -1),
+    "in a loop": lambda s, m: lax.fori_loop(0, 2, lambda i, x: jax.nn.softmax(x + jnp.where(KEEP, 0.0, -1e9), -1), s),
+    "what masks twice as much": lambda s, m: jax.nn.softmax(jnp.where(KEEP, 0.0, -1e9) * 1e-6 + s, -1),
+}
+
+
+@pytest.mark.parametrize("name", NO_MASKS)
+def test_what_does_not_mask(name: str) -> None:
+    assert not readings(NO_MASKS[name], SCORES, SCORES)
+
+
+def with_rows(function: Function) -> Function:
+    """Scores of which each row keeps some, masked by what is added."""
+    return lambda s: function(s + jnp.where(KEEP, 0.0, LARGE))
+
+
+@pytest.mark.parametrize("name", HARMFUL)
+def test_what_differs(name: str) -> None:
+    assert not readings(with_rows(HARMFUL[name]), SCORES)
+
+
+@pytest.mark.parametrize("name", [name for name in HARMLESS if name not in ("in a branch",)])
+def test_what_is_the_same_of_both(name: str) -> None:
+    """It is read otherwise, and floating point gives the same of both."""
+    if name != "what is left masked again":  # the condition is written twice there
+        assert readings(with_rows(HARMLESS[name]), SCORES)
+    scores = np.random.default_rng(SEED).standard_normal((N, N)).astype(np.float32)
+    one = HARMLESS[name](jnp.where(KEEP, scores, -1e9))
+    np.testing.assert_array_equal(one, HARMLESS[name](scores + jnp.where(KEEP, 0.0, np.float32(-1e9))))
+
+
+def test_grouped_queries() -> None:
+    """One spelling of a block against another: heads are repeated, or queries are grouped."""
+
+    def whole(q: jax.Array, k: jax.Array) -> jax.Array:
+        scores = jnp.where(KEEP, jnp.einsum("qhd,khd->hqk", q, jnp.repeat(k, 2, 1)) / np.sqrt(D), INFINITE)
+        return jnp.einsum("hqk,khd->qhd", jax.nn.softmax(scores, -1), jnp.repeat(k, 2, 1))
+
+    def local(q: jax.Array, k: jax.Array, scale: float = D**-0.5) -> jax.Array:
+        keep = jnp.arange(N)[:, None] >= jnp.arange(N)
+        scores = jnp.einsum("qgrd,kgd->grqk", q.reshape(N, -1, 2, D), k) * scale
+        p = jax.nn.softmax(scores + jnp.where(keep, 0.0, -1e9), -1)
+        return jnp.einsum("grqk,kgd->qgrd", p, k).reshape(q.shape)
+
+    heads, keys = (jax.ShapeDtypeStruct((N, n, D), jnp.float32) for n in (8, 4))
+    split = {"mesh": MESH, "in_specs": P(None, "d"), "out_specs": P(None, "d")}
+    assert report(whole, jax.shard_map(local, **split), heads, keys).verdict is Verdict.PROVED
+    wrong = jax.shard_map(lambda q, k: local(q, k, 0.4), **split)
+    assert report(whole, wrong, heads, keys).verdict is not Verdict.PROVED
