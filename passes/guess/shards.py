@@ -5,7 +5,7 @@ alike: where each device holds a block of a logical tensor, that can be seen.
 
     logical: s = [[1.3, 0.7], [0.2, 2.9]]        m on device 0: [[1.3, 0.7]], on device 1: [[0.2, 2.9]]
 
-so m on device d is s[d, :].
+so m on device d is s[d, :]. A loss is often the opposite of what its reference calls one: opposites are seen as well.
 
 Nothing follows from it: what is guessed has to be proved (`passes.prove.cut_points`).
 """
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, permutations
 
 import numpy as np
@@ -130,7 +130,17 @@ class _Elements:
             yield owner, _place(place, self.tensors[owner][1].shape)
 
     def shards(self, held: Sequence[Array]) -> Iterator[Guess]:
-        """The tensors of which each device holds a block."""
+        """The tensors of which each device holds a block; if there is none, those of which it holds an opposite."""
+        blocks = self._blocks(held)
+        first = next(blocks, None)
+        if first is not None:
+            yield first
+            yield from blocks
+            return
+        for guess in self._blocks([-each for each in held]):
+            yield replace(guess, is_opposite=True)
+
+    def _blocks(self, held: Sequence[Array]) -> Iterator[Guess]:
         index = _probe(held[0])
         assert index is not None
         done = set[int]()

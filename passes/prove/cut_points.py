@@ -28,6 +28,7 @@ from hlo_verify.passes.prove.frontier import Frontier
 from hlo_verify.passes.prove.stand_ins import StandIns
 from hlo_verify.program.ir import Module, Name, operations
 from hlo_verify.session import Session
+from hlo_verify.terms.addition import scale
 from hlo_verify.terms.doubts import is_defined_there
 from hlo_verify.terms.term import ONE, Poly, reads
 
@@ -43,12 +44,14 @@ HASTE = 4
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """A value that seems to be a block of a logical tensor on every device."""
+    """A value that seems to be a block of a logical tensor on every device, or the opposite of one."""
 
     whole: Made
     order: Order
     starts: tuple[tuple[int, ...], ...]
     """Where in the tensor the block of each device begins."""
+    is_opposite: bool = False
+    """Whether the value is the block's opposite."""
 
     def fits(self, shape: Sequence[int], whole: Sequence[int]) -> bool:
         """Whether a value of that shape can be a block of a tensor of that one."""
@@ -158,7 +161,8 @@ class CutPoints:
         whole = wholes.get(guess.whole)
         if whole is None or whole[0].type.dtype != values[0].type.dtype or len(guess.starts) != self.devices:
             return None
-        return self.place(guess, whole, values) if guess.fits(values[0].shape, whole[0].shape) else None
+        shards = self.place(guess, whole, values) if guess.fits(values[0].shape, whole[0].shape) else None
+        return [scale(shard, -1) for shard in shards] if shards is not None and guess.is_opposite else shards
 
     def _holds(self, values: Values, shards: Sequence[Poly]) -> bool:
         """Whether what devices hold is found to be those shards.

@@ -63,6 +63,16 @@ def test_a_single_place() -> None:
     assert [start[0] for start in guess.starts] == [0, 2, 4, 6]
 
 
+def test_an_opposite() -> None:
+    """Only of what is no block itself."""
+    (guess,) = guesses_of(pair_of(lambda x: jnp.sin(2 * x), lambda x: jnp.sin(-x - x)), "sine", "sine")
+    assert guess.is_opposite and guess.starts == ((0, 0), (2, 0), (4, 0), (6, 0))
+    both = pair_of(lambda x: jnp.sin(2 * x) * jnp.sin(-2 * x), lambda x: jnp.sin(-x - x))
+    assert [guess.is_opposite for guess in guesses_of(both, "sine", "sine")] == [False]
+    halves = pair_of(lambda x: jnp.sin(2 * x), lambda x: jnp.sin(jnp.where(jnp.arange(3) > 1, x + x, -x - x)))
+    assert guesses_of(halves, "sine", "sine") == []
+
+
 def test_what_came_round() -> None:
     def local(x: jax.Array) -> jax.Array:
         return jnp.sin(2 * lax.ppermute(x, "i", turned(4, 1)))
