@@ -19,6 +19,7 @@ from hlo_verify.terms.functions import (
     EXTREMA,
     INFINITY,
     INVERSE,
+    IS_FINITE,
     IS_ZERO,
     LOG,
     POSITIVE,
@@ -194,6 +195,8 @@ class Graph(Nodes):
             return self._log(args[0])
         if function == INFINITY:
             return self.infinity
+        if function == IS_FINITE and self.is_finite(args[0]):
+            return self.one
         if function == SQRT and args[0] in (self.zero, self.one):
             return args[0]
         for reducer, extremum in EXTREMA.items():

@@ -1,0 +1,54 @@
+"""What is asked to be finite, as `logsumexp` asks of the greatest, is to the second check but for infinities that a
+program writes."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax.nn import logsumexp
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+from hlo_verify.passes.recheck.formulas import Graph
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, IS_FINITE
+from tests.passes.prove.each_device.programs import Function, on
+
+
+def written_out(x: jax.Array) -> jax.Array:
+    most = x.max(-1)
+    return most + jnp.log(jnp.exp(x - most[:, None]).sum(-1))
+
+
+@pytest.mark.parametrize(
+    ("whole", "part"),
+    [
+        (lambda x: logsumexp(x, -1), written_out),
+        (written_out, lambda x: logsumexp(x, -1)),
+        (lambda x: logsumexp(2 * x, -1), lambda x: logsumexp(x + x, -1)),
+    ],
+    ids=["guarded", "guards", "both"],
+)
+def test_both_checks_agree(whole: Function, part: Function) -> None:
+    pair = on({"i": 4}, P("i"), P("i"), (8, 8)).pair(whole, part)
+    report = hlo_verify.verify(*pair, refute=False, recheck=True)
+    assert report.verdict is Verdict.PROVED, report
+
+
+def test_what_has_an_infinity_is_not_taken_for_a_number() -> None:
+    graph = Graph()
+    x = graph.read("x", (0,), "Real")
+    infinite = graph.call(INFINITY, ())
+    assert graph.call(IS_FINITE, [graph.call(EXPONENTIAL, [graph.add([(x, 2)])])]) == graph.one
+    for term in (
+        infinite,
+        graph.add([(x, 1), (infinite, -1)]),
+        graph.extremum("max", [x, graph.multiply([x, infinite])]),
+    ):
+        assert graph.call(IS_FINITE, [term]) != graph.one
+    row = [
+        graph.choose(graph.read("keep", (k,), "Real"), x, graph.multiply([graph.number(-1), infinite])) for k in (0, 1)
+    ]
+    assert graph.call(IS_FINITE, [graph.extremum("max", row)]) != graph.one
+    assert graph.call(IS_FINITE, [graph.extremum("max", [x, *row])]) == graph.one
