@@ -304,6 +304,7 @@ SIMPLE: dict[str, Function] = {
     "less": lambda a, b: int(a < b),
     "equal": lambda a, b: int(a == b),
     "is_finite": lambda x: int(math.isfinite(x) and abs(x) < INFINITY / 2),
+    "finite_part": lambda x: x if math.isfinite(x) and abs(x) < INFINITY / 2 else 0,
     "infinity": lambda: INFINITY,
     "zero_times": lambda x: 0 if math.isfinite(x) and abs(x) < INFINITY / 2 else math.nan,
     "nan": lambda: math.nan,
