@@ -126,6 +126,8 @@ NO_LIMITS = {
     "opaque._ORIGINAL": "a version",
     "picking.LOOKED_UP": "which of several orders terms are tried in",
     "quick_refusal.POINTS": "where a term is looked at, to refuse it at once",
+    "refute.LESS": "which results are looked at first",
+    "refute.MUCH_LESS": "which results are looked at first",
     "refute.FEW": "how an input is written",
     "refute.RUNNING": "seconds of a child process",
     "repairs.ROUNDING": "what may be noise",

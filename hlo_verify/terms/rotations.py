@@ -11,8 +11,9 @@ sum is k times that.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import prod
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
@@ -156,31 +157,34 @@ def _parts(mono: Monomial) -> Iterator[tuple[int, _Part]]:
     for atom, power in mono:
         if isinstance(atom, Read) and power == 1 and _steps(atom.tensor):
             bound, (body,) = unfold(atom)
-            for v in bound:
-                for turn in _turning(body, v):
-                    n = turn.args[0]
+            for turn, turning in _turned(body, bound):
+                n, start, residues = turn.args[0], turn.exprs[0], [0]
+                for v in turning:
                     (step,) = (c for digit, c in turn.exprs[0].items if isinstance(digit, Digit) and digit.var is v)
-                    start = expr.subtract(turn.exprs[0], expr.scale(expr.of_var(v), step))
-                    there = _AtPlace(turn.exprs[0], n).poly(body)
-                    if v not in there.free and v not in start.free:
-                        others = reduce_sum([b for b in bound if b is not v], there)
-                        residues = tuple(step * t % n for t in range(v.size))
-                        yield n, _Part(mono, algebra.product_with(mono, {atom: others}.get), start, residues)
+                    start = expr.subtract(start, expr.scale(expr.of_var(v), step))
+                    residues = [(r + step * t) % n for r in residues for t in range(v.size)]
+                for halves in (False, True) if n % 2 == 0 else (False,):
+                    there = _AtPlace(turn.exprs[0], n, halves_of=start.free if halves else frozenset()).poly(body)
+                    if not any(v in there.free or v in start.free for v in turning):
+                        others = reduce_sum([b for b in bound if b not in turning], there)
+                        yield n, _Part(mono, algebra.product_with(mono, {atom: others}.get), start, tuple(residues))
     found = {turn for atom, _ in mono for turn in _rotations(atom)}
     whole = make_poly(((mono, 1),))
     for turn in sorted(found, key=lambda turn: turn.uid):
         for own in (False, True):  # the device's own place may be another one on the way, or that of the result
-            there = _AtPlace(turn.exprs[0], turn.args[0], own).poly(whole)
+            there = _AtPlace(turn.exprs[0], turn.args[0], own, turn.free if own else frozenset()).poly(whole)
             yield turn.args[0], _Part(mono, there, turn.exprs[0], (0,))
 
 
 def _rotations(atom: Atom) -> frozenset[Opaque]:
     """The rotations in an atom's index expressions, in those of a function's arguments and of terms whose values are
-    part of an index, but not in the parts of other opaque ones."""
+    part of an index, but not in the parts of other opaque ones: only where a digit of the place is taken, as of a ring
+    along two mesh axes."""
     if isinstance(atom, Apply):
         return _in_terms(atom.args)
     opaque = [a for e in indices(atom) for a, _ in e.items if isinstance(a, Opaque)]
-    found = frozenset(a for a in opaque if a.operator == "mod")
+    digits = (b for a in opaque if a.operator == "div" for b, _ in a.exprs[0].items if isinstance(b, Opaque))
+    found = frozenset(a for a in (*opaque, *digits) if a.operator == "mod")
     looked_up = tuple(value for a in opaque for value in _values(a))
     return found | _in_terms(looked_up) if looked_up else found
 
@@ -212,6 +216,17 @@ def _turning(p: Poly, v: Var) -> list[Opaque]:
     return sorted(found, key=lambda turn: turn.uid)
 
 
+def _turned(p: Poly, bound: Sequence[Var]) -> Iterator[tuple[Opaque, tuple[Var, ...]]]:
+    """The rotations in a term by variables of a sum: by each, and by all of them together. The turns of a loop are
+    counted by two digits where another ring has fewer places, as `mod(2*t + e, 4)` is the same for t and t + 2."""
+    together: dict[Opaque, list[Var]] = {}
+    for v in bound:
+        for turn in _turning(p, v):
+            yield turn, (v,)
+            together.setdefault(turn, []).append(v)
+    yield from ((turn, tuple(turning)) for turn, turning in together.items() if len(turning) > 1)
+
+
 def turns(p: Poly) -> bool:
     """Whether a factor depends on a place on a ring, so that there may be others of the same sum."""
     atoms = (atom for mono, _ in p.items for atom, _ in mono)
@@ -221,21 +236,25 @@ def turns(p: Poly) -> bool:
 @once_a_session
 def _steps(source: Tensor) -> dict[int, int]:
     """The rings that a sum goes round, by their sizes, and how many turns it is of; empty for other definitions."""
-    bound = source.bound if source.kind == "sum" else ()
-    return {turn.args[0]: v.size for v in bound for turn in _turning(source.bodies[0], v)}
+    steps: dict[int, int] = {}
+    for turn, turning in _turned(source.bodies[0], source.bound) if source.kind == "sum" else ():
+        steps[turn.args[0]] = max(steps.get(turn.args[0], 0), prod(v.size for v in turning))
+    return steps
 
 
 class _AtPlace(algebra.Substitution):
     """Puts `(place + r) mod m` in place of every `(turned + r) mod m`, for m that divide n.
 
-    The digit that is turned is such a place too, where it stands by itself; with `own` it is taken for one.
+    The digit that is turned is such a place too, where it stands by itself; with `own` it is taken for one. So is a
+    digit of two values, of which a rotation is written without a remainder: those `halves_of` variables are.
     """
 
-    def __init__(self, turned: Index, n: int, own: bool = False) -> None:
+    def __init__(self, turned: Index, n: int, own: bool = False, halves_of: frozenset[Var] = frozenset()) -> None:
         super().__init__({v: expr.of_var(v) for v in turned.free})
         self._turned = turned
         self._n = n
         self._own = [a for a, c in turned.items if own and isinstance(a, Digit) and c == 1 and a.hi == n - 1]
+        self._halves_of = halves_of if n % 2 == 0 else frozenset()
 
     def index(self, e: Index) -> Index:
         """The expression with the places on the ring replaced."""
@@ -247,6 +266,8 @@ class _AtPlace(algebra.Substitution):
                 there = self._opaque(atom)
             elif atom in self._own:
                 there = self._turned_to(expr.of_atom(atom), self._n)
+            elif self._halves_of and atom.hi == 1 and not self._halves_of.isdisjoint(atom.free):
+                there = self._turned_to(expr.of_atom(atom), 2)
             if there is None:
                 rest.append((atom, c))
             else:

@@ -41,6 +41,14 @@ FEW = 8
 RUNNING = 60.0
 """How long XLA may take for a module, in seconds: past them, a report says that it was not replayed."""
 
+MUCH_LESS = 1 / 3
+"""What takes this share of all, or less, is looked at before all of it is. A loss takes that of a scanned model, which
+keeps what its layers made for the gradients; of a model that keeps nothing, it takes nearly half, and gradients show
+clearly what a mean over all tokens does not."""
+
+LESS = 1 / 2
+"""That share, where inputs are such that nothing hangs on what is too large, so that each layer is evaluated."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refutation:
@@ -79,8 +87,8 @@ class Refuter:
         if in_earnest:
             found = search.find(results, work=min(work, limits.search_work), within=work < limits.search_work)
         else:
-            draws = 0 if is_large else limits.glance_inputs
-            found = search.find_first(results, draws=draws, work=limits.glance_work)
+            draws, share = (0, LESS) if is_large else (limits.glance_inputs, MUCH_LESS)
+            found = search.find_first(results, draws=draws, work=limits.glance_work, share=share)
             found = found or search.find(results, draws=draws, work=limits.glance_work)
             if not found and not any(search.session.values_seen.get(n) for n in results):
                 found = search.find_first(results, draws=draws, work=limits.glance_work, in_any_case=True)

@@ -138,16 +138,15 @@ class Search:
             self._note(faint, results)
         return self.found(results)
 
-    def find_first(self, results: Collection[int], *, draws: int, work: float, in_any_case: bool = False) -> set[int]:
-        """Whether the one of those results differs that takes least, where all of them take much more, or
-        `in_any_case`.
-
-        A loss that differs is seen long before the gradients, for which all is kept that the layers made.
-        """
+    def find_first(
+        self, results: Collection[int], *, draws: int, work: float, share: float = 0.5, in_any_case: bool = False
+    ) -> set[int]:
+        """Whether the one of those results differs that takes least, if that is a small share of what all of them take,
+        or `in_any_case`. A loss is seen long before the gradients, for which all is kept that the layers made."""
         main = self.pair.logical.main
         first = least(main, results)
         alone, together = (elements(part(main, {main.results[n] for n in some})) for some in ([first], results))
-        if len(set(results)) < 2 or (not in_any_case and (together <= work or alone > together / 2)):
+        if len(set(results)) < 2 or (not in_any_case and (together <= work or alone > share * together)):
             return set()
         if self._first is None:
             self._first = Search(self.pair, self.session)

@@ -37,6 +37,12 @@ def looked_up(source: Tensor, ids: Tensor, at: Index, n: int, p: Index) -> Poly:
     )
 
 
+def along_two_axes(source: Tensor, at: Index, n: int) -> Poly:
+    """Something of the two digits of that place, as a ring along two mesh axes has: the lower one is a rotation too."""
+    low = 2 if n % 2 == 0 else n
+    return algebra.read(source, (expr.floor_div(expr.modulo(at, n), low), expr.modulo(at, low)))
+
+
 @many
 @given(draws=st.data())
 def test_joining_keeps_the_value(draws: st.DataObject) -> None:
@@ -46,14 +52,18 @@ def test_joining_keeps_the_value(draws: st.DataObject) -> None:
     where = Space((expr.var("d", "", low * n * above), expr.var("p", 0, 2 * n)))
     device, element = map(expr.of_var, where.variables)
     source, ids = known.make((n, n), "f32"), known.make((n,), "i8")
-    of_data = draw(st.booleans())
+    of_data, by_digits, in_two = (draw(st.booleans()) for _ in range(3))
     total = algebra.ZERO
     for _ in range(draw(st.integers(1, 4))):
         v = expr.fresh("t", draw(st.integers(1, n)))
         steps = expr.scale(expr.of_var(v), draw(st.integers(-2, 2)))
         at = expr.add(expr.shift(expr.digit_of(device, low, n), draw(st.integers(0, n))), steps)
+        turning = [v]
+        if in_two:
+            turning.append(expr.fresh("t", draw(st.integers(2, 3))))
+            at = expr.add(at, expr.scale(expr.of_var(turning[1]), draw(st.integers(-3, 3))))
         each = looked_up(source, ids, at, n, element) if of_data else part(source, at, n, element)
-        piece = reduce_sum([v], each)
+        piece = reduce_sum(turning, along_two_axes(source, at, n) if by_digits else each)
         total = algebra.add(total, algebra.scale(piece, draw(st.sampled_from((1, 1, 1, 2, Fraction(1, 2))))))
     joined = rotations.joined(total)
     assert_equal(evaluated(joined, where, known.evaluator), evaluated(total, where, known.evaluator), (total, joined))
@@ -73,6 +83,30 @@ def test_a_whole_ring_is_one_sum(n: int, starts: tuple[int, ...]) -> None:
     assert device.free <= total.free
     assert rotations.joined(total).free == element.free
     assert rotations.joined(covered) is ONE
+
+
+@pytest.mark.parametrize("apart", [0, 1, 2])
+@pytest.mark.parametrize(("low", "above"), [(2, 4), (4, 4), (3, 2)])
+def test_a_ring_along_two_axes_is_one_sum(low: int, above: int, apart: int) -> None:
+    """Windows go both ways, two places a turn, whose lower digit comes back after some turns; those that start where
+    others do, or one place off (`apart`), leave places out."""
+    n = low * above
+    source = tensor("argument", "x", "f32", (above, low))
+    device = expr.of_var(expr.var("d", "", n))
+    total = algebra.ZERO
+    for direction, start in ((1, 1 + apart), (1, 2), (-1, 0), (-1, n - 1)):
+        v = expr.fresh("t", n // 4) if n % 4 == 0 else expr.fresh("t", 1)
+        at = expr.add(expr.shift(device, start), expr.scale(expr.of_var(v), 2 * direction))
+        place = expr.modulo(at, n)
+        term = algebra.read(source, (expr.floor_div(place, low), expr.modulo(at, low)))
+        total = algebra.add(total, reduce_sum([v], term))
+    joined = rotations.joined(total)
+    is_whole = n % 4 == 0 and apart == 0
+    assert bool(joined.free & device.free) is not is_whole
+    if is_whole:
+        assert joined is reduce_sum(
+            list(device.free), algebra.read(source, (expr.digit_of(device, low, above), expr.digit_of(device, 1, low)))
+        )
 
 
 @pytest.mark.parametrize("also", [False, True])

@@ -264,9 +264,9 @@ def test_what_takes_least_is_looked_at_alone() -> None:
     modules = pair("tensor<64x64xf32>", "xvw", "yz", body, "add %x, %x", "multiply %x, %x")
     found = Search(modules)
     assert found.find_first([0, 1], draws=2, work=1) == {1}
-    assert found._best[1][1].whole.results[0] is None
-    assert found.find([0, 1]) == {1}
-    assert Search(modules).find_first([0, 1], draws=2, work=10**12) == set()  # all of it takes no more than a glance
+    assert found._best[1][1].whole.results[0] is None and found.find([0, 1]) == {1}
+    for work, share in ((10**12, 0.5), (1, 1e-3)):  # all of it takes no more than a glance; nor is it so much less
+        assert Search(modules).find_first([0, 1], draws=2, work=work, share=share) == set()
     once = Search(modules)
     seen = [(once.find_first([0, 1], draws=2, work=10**12, in_any_case=True), once.session.inputs) for _ in range(2)]
     assert seen[0][0] == {1} and seen[0][1] == seen[1][1] > 0  # it is not searched for again
