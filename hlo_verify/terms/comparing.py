@@ -140,7 +140,7 @@ def chosen_total(condition: Poly, a: Poly, b: Poly) -> Poly | None:
     if len(over) < len(counted):
         return None
     found = _with_one(a, n)
-    if found.doubt or not all(any(k > 0 and _is_over(atom, over) for atom, k in mono) for mono, _ in found.items):
+    if found.doubt or not all(any(k > 0 and is_over(atom, over) for atom, k in mono) for mono, _ in found.items):
         return None
     used("total of what may be nothing")
     return found
@@ -157,7 +157,7 @@ def _with_one(p: Poly, n: Poly) -> Poly:
     return with_atoms(p, image)
 
 
-def _is_over(atom: Atom, conditions: Sequence[tuple[tuple[Var, ...], Poly]]) -> bool:
+def is_over(atom: Atom, conditions: Sequence[tuple[tuple[Var, ...], Poly]]) -> bool:
     """Whether a sum is over those values of variables alone for which one of some conditions holds."""
     from hlo_verify.terms.definitions import unfold  # made of laws, as what is chosen is
 

@@ -162,12 +162,17 @@ def at_ends_and_conditions(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
 
 def _at_conditions(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
     """The elements at which conditions begin or end to hold, where these are elements whatever the place is: of `max
-    k<8. 0 <= i - k <= 3 ? s[k] : -inf` those at k = i and k = i - 3, the first of which is one for i < 8."""
+    k<8. 0 <= i - k <= 3 ? s[k] : -inf` those at k = i and k = i - 3, the first of which is one for i < 8; and of `max
+    k<8. e[k] = e[i] ? s[k] : -inf` the one at k = i."""
+    from hlo_verify.terms.counts import coinciding  # counts are made of terms
     from hlo_verify.terms.substitution import substitute
 
     p = _unnamed(p)
     held = dict.fromkeys(a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard))
     for guard, v in islice(((guard, v) for guard in held for v in bound), limit_of("finite_elements")):
+        for place in coinciding(guard.form, v):
+            if place.lo >= 0 and place.hi < v.size:
+                yield substitute(p, {v: place})
         c = dict(guard.form.items).get(expr.of_var(v).items[0][0]) if v.size > 1 else None
         rest = expr.subtract(guard.form, expr.scale(expr.of_var(v), c or 0))
         if c not in (1, -1) or not rest.free.isdisjoint(bound):

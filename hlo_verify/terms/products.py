@@ -11,7 +11,7 @@ from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.program.element_types import INTEGER_RANGES, is_float
-from hlo_verify.terms import guards, half_lines
+from hlo_verify.terms import averages, guards, half_lines
 from hlo_verify.terms import powers as powers_of
 from hlo_verify.terms.addition import build, plain, scale
 from hlo_verify.terms.conditions import numbers_of
@@ -249,6 +249,7 @@ def multiply_monomials(a: Monomial, b: Monomial) -> tuple[Monomial, Number] | No
     if related:
         factor = powers_of.joined(powers, related)
         half_lines.joined(powers, related)
+        averages.joined(powers, related)
     mono = simplify_under_guards(tuple(sorted(powers.items(), key=lambda item: item[0].uid)))
     return None if mono is None else (mono, factor)
 

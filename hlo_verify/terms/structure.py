@@ -40,6 +40,13 @@ REWRITINGS = (
         "sums._one_entry",
         "no two are equal",
     ),
+    Rewriting(
+        "what a condition tells",
+        "sum v. [e(v) = i] f(v) g(e(v))",
+        "g(i) * sum v. [e(v) = i] f(v)",
+        "told_places.told",
+        "i is one of the values that e(v) may have, and g(i) a number if g(e(v)) is",
+    ),
     Rewriting("part of a range", "sum v<n. [a <= v <= b] g(v)", "sum w<b-a+1. g(a + w)", "sums.eliminated"),
     Rewriting(
         "what is picked by a sum",
@@ -204,6 +211,13 @@ REWRITINGS = (
         "(sum v. p(v) f(v)) / maximum(sum v. p(v), 1)",
         "comparing.chosen_total",
         "p is 1 or 0, and f a number",
+    ),
+    Rewriting(
+        "count beside a total",
+        "n * s / maximum(n, 1)",
+        "s",
+        "averages.joined",
+        "n is sum v. p(v), and s is sum v. p(v) f(v)",
     ),
     Rewriting("conditions on one expression", "[a <= e] [e <= b]", "[a <= e <= b]", "products._add_guards"),
     Rewriting("implied condition", "[e <= a] [e + f <= b]", "[e <= a]", "idle.needless", "f is at most b - a"),

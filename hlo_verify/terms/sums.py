@@ -3,6 +3,7 @@
     sum v. c * f * g(v)      = c * f * sum v. g(v)                    f does not depend on v, inside of names too
     sum v. sum k. g          = sum v,k. g                             partial sums close here
     sum v<n. [v = e] g(v)    = [0 <= e < n] g(e)                      the one-point rule: a name stays one
+    sum v. [e(v) = i] g(e(v)) = g(i) * sum v. [e(v) = i]      what a condition tells (`told_places`)
     sum v. (k*[v = e] + c) g(v)   = k*g(e) + c * sum v. g(v)          also of three pieces (`beside_all`)
     sum v<n. g(n-1-v)        = sum v<n. g(v)                          counted down (`merging`)
     sum v<n. g((e + c*v) mod n)   = sum v<n. g(v)             a full rotation, c prime to n (`merging`)
@@ -30,6 +31,7 @@ from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.losses import selected_by, separated, tidied, without_zeros
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Monomial, Number, Poly, Read, Tensor, make_poly
+from hlo_verify.terms.told_places import told
 from hlo_verify.terms.used import used
 
 Item = tuple[Atom, Number]
@@ -94,6 +96,9 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
             more, bodies = unfold(atom)
             rest = _product(item for item in items if item[0] is not atom)
             return reduce_sum([*bound, *more], algebra.expanded(rest, bodies[0]))
+    at_place = told(bound, items)
+    if at_place is not None:
+        return reduce_sum(bound, at_place)
     parted = _parted(bound, items)
     if parted is not None:
         return reduce_sum(bound, parted)

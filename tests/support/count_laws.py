@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import reduce
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, comparing, extrema, guards
-from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, IS_ZERO, LOG, POSITIVE, truncate
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, IS_ZERO, LOG, MAXIMUM, POSITIVE, truncate
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, number
@@ -47,6 +48,67 @@ def _picked_of_what_may_be_no_number(case: Case) -> tuple[Poly, Array]:
     inner = reduce_sum([w], algebra.multiply(is_there(e, expr.of_var(w), expr.of_var(v)), at(g, w)))
     found = reduce_sum([v], algebra.multiply(inner, apply(LOG, (at(h, v),))))
     return found, case.each(lambda i, j: float("nan") if min(hs) < 0 else 0)
+
+
+@instance("what a condition tells")
+def _told(case: Case) -> tuple[Poly, Array]:
+    """What elements look up of what they are, clamped, shifted, compared and as a number, added up by what they are."""
+    (e, es), (g, gs), (f, fs), v = looked_up(case, 6, 4), case.make(4), case.make(6), bound(6)
+    shift, sign = case.random.randrange(-1, 2), case.random.choice((1, -1))
+    own = algebra.as_index(algebra.read(e, [expr.of_var(v)]), -128, 127)
+    wanted = expr.shift(expr.scale(case.i, sign), shift)
+    least = case.random.randrange(3)
+    parts = [
+        guards.interval(expr.subtract(own, wanted), 0, 0),
+        guards.interval(own, least, None),
+        algebra.add(at(g, expr.clamp(own, 0, 3)), algebra.read(e, [expr.of_var(v)])),
+        at(f, expr.of_var(v)),
+    ]
+    found = reduce_sum([v], reduce(algebra.multiply, parts))
+    held = [(int(k), fs[n]) for n, k in enumerate(es) if k >= least]
+    return found, case.each(
+        lambda i, j: sum((gs[min(max(k, 0), 3)] + k) * own for k, own in held if k == sign * i + shift)
+    )
+
+
+@instance("what a condition tells")
+def _told_of_what_may_be_no_number(case: Case) -> tuple[Poly, Array]:
+    """A logarithm of what no element is would be no number; none is taken."""
+    (e, es), (g, gs), v = looked_up(case, 3, 2), case.make(4), bound(3)
+    case.known.tensors[g] = gs = gs * 0 + [1, 1, case.random.choice((-1, 1)), 1]
+    own = algebra.as_index(algebra.read(e, [expr.of_var(v)]), -128, 127)
+    log = apply(LOG, (at(g, expr.clamp(own, 0, 3)),))
+    found = reduce_sum([v], algebra.multiply(guards.interval(expr.subtract(own, case.i), 0, 0), log))
+    return found, case.each(lambda i, j: float("nan") if i in es and gs[min(i, 3)] < 0 else 0)
+
+
+@instance("what a condition tells")
+def _told_beyond(case: Case) -> tuple[Poly, Array]:
+    """Elements are 0 to 3, and so many are looked up; others are asked for, too."""
+    (e, es), (g, gs), v, n = case.make(6, dtype="i8"), case.make(4), bound(6), case.random.choice((0, 4))
+    case.known.tensors[e] = es = es * 0 + [case.random.randrange(4) for _ in range(6)]
+    own = algebra.as_index(algebra.read(e, [expr.of_var(v)]), 0, 3)
+    held = guards.interval(expr.subtract(own, expr.floor_div(expr.shift(case.i, n), 2)), 0, 0)
+    found = reduce_sum([v], algebra.multiply(held, at(g, own)))
+    return found, case.each(lambda i, j: sum(gs[k] for k in es if k == (i + n) // 2))
+
+
+@instance("count beside a total")
+def _average(case: Case) -> tuple[Poly, Array]:
+    """Powers of a count, of its inverse and of totals over the same, or by chance over others."""
+    (e, es), (x, xs), v = looked_up(case, 6, 4), case.make(6), bound(6)
+    other, power = case.random.choice((0, 0, 1)), case.random.randrange(3)
+    n = reduce_sum([v], is_there(e, expr.of_var(v), case.i))
+    s = reduce_sum([v], algebra.multiply(is_there(e, expr.of_var(v), expr.shift(case.i, other)), at(x, v)))
+    parts = [apply(INVERSE, (apply(MAXIMUM, (n, ONE)),))] * 2 + [n] * power + [algebra.add(s, ONE), s]
+    case.random.shuffle(parts)
+    found = reduce(algebra.multiply, parts)
+
+    def value(i: int) -> Fraction:
+        count, total = sum(es == i), sum(xs[k] for k in range(6) if es[k] == i + other)
+        return Fraction(total) * (total + 1) * count**power / max(count, 1) ** 2
+
+    return found, case.each(lambda i, j: value(i))
 
 
 @instance("one of those that are asked")
@@ -141,6 +203,16 @@ def _of_a_count(case: Case) -> tuple[Poly, Array]:
     found = comparing.chosen_count(condition, total, number(by))
     wanted = case.each(lambda i, j: totals[i] if totals[i] >= least else by)
     return algebra.select(condition, total, number(by)) if found is None else found, wanted
+
+
+@instance("sums that are positive somewhere")
+def _of_its_kind(case: Case) -> tuple[Poly, Array]:
+    """Those of the kind of one at a place, which may be beyond those that are added up."""
+    (e, es), (x, _), n = looked_up(case, 8, 3), case.make(6), case.random.choice((5, 6))
+    v, shift = bound(n), case.random.randrange(3)
+    there = algebra.as_index(algebra.read(e, [expr.shift(case.i, shift)]), -128, 127)
+    total = reduce_sum([v], algebra.multiply(is_there(e, expr.of_var(v), there), apply(EXPONENTIAL, (at(x, v),))))
+    return is_positive(total), case.each(lambda i, j: int(es[i + shift] in es[:n]))
 
 
 @instance("sums that are positive somewhere")

@@ -49,6 +49,16 @@ def at_least(place: int, other: int = 0, *, strictly: bool = False) -> Poly:
     return extrema.reduce_extremum("max", [key], algebra.add(algebra.multiply(seen, read), masked))
 
 
+def of_its_kind(place: expr.Index, masked: Poly) -> Poly:
+    """The greatest of the scores of those that are of the kind of one at a place."""
+    key, kinds = expr.fresh("y", SIZE), tensor("argument", "e", "i8", (SIZE,))
+    own, wanted = (algebra.as_index(algebra.read(kinds, (at,)), -128, 127) for at in (expr.of_var(key), place))
+    seen = guards.interval(expr.subtract(own, wanted), 0, 0)
+    read = algebra.read(tensor("argument", "s", "f32", (SIZE,)), (expr.of_var(key),))
+    others = algebra.multiply(algebra.subtract(algebra.ONE, seen), masked)
+    return extrema.reduce_extremum("max", [key], algebra.add(algebra.multiply(seen, read), others))
+
+
 @pytest.mark.parametrize(
     ("make", "finite", "not_above"),
     [
@@ -72,6 +82,9 @@ def at_least(place: int, other: int = 0, *, strictly: bool = False) -> Poly:
         (lambda: at_least(SIZE - 1, strictly=True), False, False),
         (lambda: at_least(1, other=1), False, True),  # of other scores
         (lambda: at_least(0, other=1), False, True),
+        (lambda: of_its_kind(QUERY, infinity(-1)), True, True),  # it is of its own kind
+        (lambda: of_its_kind(QUERY, infinity(1)), False, False),
+        (lambda: of_its_kind(expr.shift(QUERY, 1), infinity(-1)), False, True),  # the last one has none after it
         (lambda: apply(MAXIMUM, (greatest(1, None, infinity(-1)), score(0))), True, True),
     ],
 )

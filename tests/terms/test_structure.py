@@ -107,8 +107,9 @@ WITHOUT = {
         "if not low <= n.const <= high:", "if False:", "comparing._chosen"
     ),
     "total of what may be nothing": Without(
-        "multiply(p, part) is part for p in held", "True for p in held", "comparing._is_over"
+        "multiply(p, part) is part for p in held", "True for p in held", "comparing.is_over"
     ),
+    "count beside a total": Without(" or not any(_is_total(atom, n) for atom in powers if atom is not n)", ""),
     "integer of what is rounded": Without(
         "found is not None and lo <= found[0] and found[1] <= hi", "is_whole(p)", "whole._is_within"
     ),
@@ -139,6 +140,7 @@ TRUE_ANYWAY = {
     "choice at a bound": "where a condition holds it is what is chosen, and where it does not too",
     "factor of a named term": "its instances are exactly those where the term is such a product",
     "sign of a numerator": "what is not positive may be 0, or its opposite is inverted, but for preconditions",
+    "what a condition tells": "where i is none of the values that e(v) has, nothing is added up, whatever g(i) is",
     "rotation": "where c and n have a divisor in common, only a digit of v is turned, and not all of it",
 }
 """Conditions that are met wherever the law is tried."""
