@@ -247,6 +247,8 @@ class Limits:
     opened at several places, would double what is left with every layer."""
     multiplied_terms: int = 12
     """Products that multiplying two values out may give; past them the factors are given names."""
+    complex_factors: int = 4
+    """Factors of a product of complex numbers whose parts are multiplied out."""
     multiplied_powers: int = 16
     """The power of a real number that is multiplied out where the program takes it."""
     expanded_power: int = 64

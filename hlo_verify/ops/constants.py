@@ -14,7 +14,7 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.limits import allows, limit_of
 from hlo_verify.memory import per_session
-from hlo_verify.ops.conversion import is_complex, make_complex
+from hlo_verify.ops.complex_numbers import is_complex, make_complex
 from hlo_verify.ops.movement import linear_index
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, position, positions, require_arithmetic
 from hlo_verify.program.element_types import INTEGER_RANGES, is_float

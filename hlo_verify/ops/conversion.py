@@ -16,6 +16,7 @@ import numpy as np
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.ops.comparison import made_by
+from hlo_verify.ops.complex_numbers import imaginary_part, is_complex, make_complex, real_part
 from hlo_verify.ops.elementwise import uninterpreted
 from hlo_verify.ops.values import (
     Context,
@@ -33,14 +34,9 @@ from hlo_verify.ops.values import (
 from hlo_verify.program.element_types import DTYPES, exponent_bits, is_integer, mantissa_bits
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.conditions import numbers_of
-from hlo_verify.terms.functions import COMPLEX, IS_ZERO, truncate, typed
+from hlo_verify.terms.functions import IS_ZERO, truncate, typed
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, ZERO, Apply, Monomial, Number, Poly, make_poly, number
-
-
-def is_complex(dtype: str) -> bool:
-    return dtype.startswith("complex")
+from hlo_verify.terms.term import ZERO, Number, Poly, number
 
 
 def _convert(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -141,42 +137,11 @@ def _reduce_precision(op: Op, args: list[Value], context: Context) -> list[Value
     return uninterpreted(op, args, **attributes)
 
 
-# Complex numbers: polynomials over the complex numbers, whose parts are taken monomial by monomial.
+# Complex numbers
 
 
 def _complex(op: Op, args: list[Value], context: Context) -> list[Value]:
     return result(op, make_complex(args[0].term, args[1].term))
-
-
-def make_complex(real: Poly, imaginary: Poly) -> Poly:
-    """`real + i * imaginary`, of which only the two functions below know the parts."""
-    return apply(COMPLEX, (real, imaginary))
-
-
-def real_part(p: Poly) -> Poly:
-    """The real part, which is linear over the rationals and truth values."""
-    return algebra.add(*(algebra.scale(_part_of_monomial(mono, 0), c) for mono, c in p.items))
-
-
-def imaginary_part(p: Poly) -> Poly:
-    """The imaginary part, likewise."""
-    return algebra.add(*(algebra.scale(_part_of_monomial(mono, 1), c) for mono, c in p.items))
-
-
-PARTS = tuple(typed(name, ("complex",), "real") for name in ("real", "imag"))
-
-
-def _part_of_monomial(mono: Monomial, which: int) -> Poly:
-    gates = make_poly(((tuple(item for item in mono if item[0].boolean), 1),))
-    rest = make_poly(((numbers_of(mono), 1),))
-    atom = rest.atom
-    if rest is ONE:
-        part = (ONE, ZERO)[which]
-    elif isinstance(atom, Apply) and atom.function == COMPLEX:
-        part = atom.args[which]
-    else:
-        part = apply(PARTS[which], (rest,))
-    return algebra.multiply(gates, part)
 
 
 def _part(which: int) -> Rule:

@@ -1,0 +1,95 @@
+"""Complex numbers and their parts: polynomials over the complex numbers, whose parts are taken product by product.
+
+    real(z * w) = real(z) real(w) - imag(z) imag(w)        abs(z) = sqrt(real(z)**2 + imag(z)**2)
+
+So a power spectrum is the same as the square of a modulus, a product with the conjugate, or the squares of both parts.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from hlo_verify.limits import allows
+from hlo_verify.ops.elementwise import product
+from hlo_verify.program.element_types import is_float
+from hlo_verify.terms import algebra
+from hlo_verify.terms.conditions import numbers_of
+from hlo_verify.terms.functions import COMPLEX, SQRT, typed
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Ix, Monomial, Poly, Read, make_poly, of_atom
+
+
+def is_complex(dtype: str) -> bool:
+    return dtype.startswith("complex")
+
+
+PARTS = tuple(typed(name, ("complex",), "real") for name in ("real", "imag"))
+
+GIVEN = ("argument", "constant")
+"""Tensors whose element types are the modules'."""
+
+Parts = tuple[Poly, Poly]
+"""A real and an imaginary part."""
+
+
+def make_complex(real: Poly, imaginary: Poly) -> Poly:
+    """`real + i * imaginary`, of which only the functions below know the parts."""
+    return apply(COMPLEX, (real, imaginary))
+
+
+def real_part(p: Poly) -> Poly:
+    """The real part, which is linear over the rationals and truth values."""
+    return algebra.add(*(algebra.scale(_of_monomial(mono)[0], c) for mono, c in p.items))
+
+
+def imaginary_part(p: Poly) -> Poly:
+    """The imaginary part, likewise."""
+    return algebra.add(*(algebra.scale(_of_monomial(mono)[1], c) for mono, c in p.items))
+
+
+def _of_monomial(mono: Monomial) -> Parts:
+    gates = make_poly(((tuple(item for item in mono if item[0].boolean), 1),))
+    real, imaginary = _of_product(numbers_of(mono))
+    return algebra.multiply(gates, real), algebra.multiply(gates, imaginary)
+
+
+def _of_product(mono: Monomial) -> Parts:
+    """The parts of a product: those of its factors multiplied out, if there are few and each is surely a number."""
+    factors = [atom for atom, n in mono if isinstance(n, int) and n > 0 for _ in range(n)]
+    whole = make_poly(((mono, 1),))
+    all_of_it = sum(1 if not isinstance(n, int) else abs(n) for _, n in mono) == len(factors)
+    if len(factors) == 1 or (all_of_it and not whole.doubt and allows("complex_factors", len(factors))):
+        return reduce(_times, map(_of_atom, factors), (ONE, ZERO))
+    return apply(PARTS[0], (whole,)), apply(PARTS[1], (whole,))
+
+
+def _of_atom(atom: Atom) -> Parts:
+    if isinstance(atom, Apply) and atom.function == COMPLEX:
+        return atom.args[0], atom.args[1]
+    p = of_atom(atom)
+    if isinstance(atom, Ix) or (isinstance(atom, Read) and atom.tensor.kind in GIVEN and is_float(atom.tensor.dtype)):
+        return p, ZERO
+    return apply(PARTS[0], (p,)), apply(PARTS[1], (p,))
+
+
+def _times(a: Parts, b: Parts) -> Parts:
+    if a == (ONE, ZERO):
+        return b
+    straight = [product(x, y, "f32") for x, y in zip(a, b, strict=True)]
+    across = [product(x, y, "f32") for x, y in zip(a, reversed(b), strict=True)]
+    return algebra.subtract(*straight), algebra.add(*across)
+
+
+def modulus(p: Poly) -> Poly:
+    """The absolute value of what is surely a number; of a product, the product of those of its factors."""
+    powers = [n for mono, _ in p.items for _, n in mono]
+    if len(p.items) == 1 and all(isinstance(n, int) and n > 0 for n in powers):
+        ((mono, c),) = p.items
+        gates = make_poly(((tuple(item for item in mono if item[0].boolean), 1),))
+        sizes = [_size(*_of_product(((atom, 1),))) for atom, n in numbers_of(mono) for _ in range(int(n))]
+        return algebra.scale(algebra.multiply(gates, reduce(algebra.multiply, sizes, ONE)), c if c > 0 else -c)
+    return _size(real_part(p), imaginary_part(p))
+
+
+def _size(real: Poly, imaginary: Poly) -> Poly:
+    return apply(SQRT, (algebra.add(product(real, real, "f32"), product(imaginary, imaginary, "f32")),))
