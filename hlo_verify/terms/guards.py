@@ -68,12 +68,13 @@ def _is_asked(atom: Atom) -> bool:
 
 
 def _count_asked(g: Guard) -> Poly | None:
-    """What a guard says of conditions that it counts."""
+    """What a guard says of conditions that it counts, or of integers of which it asks about the greatest."""
     if not any(isinstance(atom, expr.Opaque) and atom.operator == "value" for atom, _ in g.form.items):
         return None
-    from hlo_verify.terms.truths import asked_of_integers  # whose extrema are built on guards
+    from hlo_verify.terms.truths import asked_of_extremum, asked_of_integers  # whose extrema are built on guards
 
-    return asked_of_integers(g.form, g.lo, g.hi)
+    found = asked_of_integers(g.form, g.lo, g.hi)
+    return asked_of_extremum(g.form, g.lo, g.hi) if found is None else found
 
 
 def _not(condition: Poly) -> Poly:

@@ -168,6 +168,12 @@ REWRITINGS = (
     ),
     Rewriting("sign of an extremum", "max v. [f(v) > 0]", "[max v. f(v) > 0]", "extrema._of_truths", "f is a number"),
     Rewriting("product of truth values", "product v. p(v)", "min v. p(v)", "extrema.reduce_product", "p is 1 or 0"),
+    Rewriting(
+        "each of those that an extremum is of",
+        "[a <= maximum(s, t) <= b]",
+        "[s <= b] [t <= b] - [s < a] [t < a]",
+        "truths.asked_of_extremum",
+    ),
     Rewriting("as many as there are", "[sum v<n. p(v) = n]", "min v. p(v)", "truths._between", "p is 1 or 0"),
     Rewriting("product of one factor", "product v<n. f", "f**n", "extrema.reduce_product"),
     Rewriting("product of products", "product v. product w. f", "product v,w. f", "extrema.reduce_product"),

@@ -4,6 +4,7 @@
     [sum v. p(v) = n]   is  min v. p(v)          for n values of v, as `all` is
     max v. (1 - p(v))   is  1 - min v. p(v)
     max v. [f(v) > 0]   is  [max v. f(v) > 0]
+    [maximum(a, b) <= n]  is  [a <= n] [b <= n]   of integers, as flags of what began anew are joined
 
 Where p has conditions on places, n is the number of places where they hold, and the others are as if p were 1 there:
 `cumsum(x <= 0) == 0` is a running `and`, as `cumprod(x > 0)` is.
@@ -11,15 +12,20 @@ Where p has conditions on places, n is the number of places where they hold, and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import reduce
 from math import ceil, floor, prod
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
+from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build, of_index, scale
-from hlo_verify.terms.functions import IS_ZERO, POSITIVE, Function
+from hlo_verify.terms.functions import IS_ZERO, MAXIMUM, MINIMUM, POSITIVE, Function
+from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.products import add, multiply, subtract
 from hlo_verify.terms.term import (
     ONE,
@@ -185,6 +191,40 @@ def asked_of_integers(form: Index, lo: Bound, hi: Bound) -> Poly | None:
             if found is not None:
                 return found
     return None
+
+
+def asked_of_extremum(form: Index, lo: Bound, hi: Bound) -> Poly | None:
+    """`[lo <= maximum(a, b) <= hi]` of integers, by what is asked of each: whether both are at most `hi`, less whether
+    both are below `lo`. The form may have other parts beside that."""
+    for atom, c in form.items:
+        extremum = value_of(atom).atom if isinstance(atom, Opaque) and atom.operator == "value" else None
+        if not isinstance(extremum, Apply) or extremum.function not in (MAXIMUM, MINIMUM):
+            continue
+        parts = [_integer(p) for p in extremum.args]
+        if None in parts:
+            continue
+        used("each of those that an extremum is of")
+        rest = expr.subtract(form, expr.scale(expr.of_atom(atom), c))
+        forms = [expr.add(rest, expr.scale(e, c)) for e in parts if e is not None]
+        if (extremum.function == MAXIMUM) == (c > 0):
+            return subtract(_all_within(forms, None, hi), ZERO if lo is None else _all_within(forms, None, lo - 1))
+        return subtract(_all_within(forms, lo, None), ZERO if hi is None else _all_within(forms, hi + 1, None))
+    return None
+
+
+def _all_within(forms: Sequence[Index], lo: Bound, hi: Bound) -> Poly:
+    return reduce(multiply, (guards.interval(e, lo, hi) for e in forms))
+
+
+def _integer(p: Poly) -> Index | None:
+    """An integer that is one element, a place or a number, as an index expression."""
+    atom, n = p.atom, p.constant
+    if isinstance(n, int):
+        return expr.constant(n)
+    if isinstance(atom, Ix):
+        return atom.index
+    ends = INTEGER_RANGES.get(atom.tensor.dtype) if isinstance(atom, Read) and not atom.tensor.bodies else None
+    return None if ends is None else as_index(p, *ends)
 
 
 def _counting(mono: Monomial) -> Read | None:

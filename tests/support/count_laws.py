@@ -7,7 +7,7 @@ from functools import reduce
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, comparing, extrema, guards
-from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, IS_ZERO, LOG, MAXIMUM, POSITIVE, truncate
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, IS_ZERO, LOG, MAXIMUM, MINIMUM, POSITIVE, truncate
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, number
@@ -223,3 +223,21 @@ def _somewhere(case: Case) -> tuple[Poly, Array]:
     held = guards.interval(expr.subtract(expr.of_var(v), case.i), None, -gap)
     total = reduce_sum([v], algebra.multiply(held, apply(EXPONENTIAL, (at(x, v),))))
     return is_positive(total), case.each(lambda i, j: int(i >= gap))
+
+
+@instance("each of those that an extremum is of")
+def _each(case: Case) -> tuple[Poly, Array]:
+    """Bounds of the greater or lesser of elements and numbers, by themselves and less than a place."""
+    (e, es), (f, fs) = looked_up(case, 6, 4), looked_up(case, 6, 4)
+    n, lo, hi = (case.random.choice((None, -1, 0, 1, 2, 3)) for _ in range(3))
+    parts = [algebra.read(e, [case.i]), algebra.read(f, [case.i]), *([] if n is None else [number(n)])]
+    function, best = case.random.choice(((MAXIMUM, max), (MINIMUM, min)))
+    sign, by = case.random.choice((1, -1, 2)), case.random.choice((0, 1, -1))
+    asked = expr.scale(algebra.as_index(apply(function, tuple(parts)), -128, 127), sign)
+    found = guards.interval(expr.add(asked, expr.scale(case.j, by)), lo, hi)
+
+    def wanted(i: int, j: int) -> int:
+        value = sign * best([int(es[i]), int(fs[i]), *([] if n is None else [n])]) + by * j
+        return int((lo is None or lo <= value) and (hi is None or value <= hi))
+
+    return found, case.each(wanted)
