@@ -17,6 +17,7 @@ from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import MAXIMUM
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Number, Poly, Read, number, value_of
+from hlo_verify.terms.truths import is_count
 from hlo_verify.terms.used import used
 
 
@@ -78,11 +79,11 @@ class _Told:
         return None if _are(args, atom.args) else apply(atom.function, tuple(args))
 
     def _inside(self, atom: Read) -> Poly | None:
-        """A sum over what is compared with the integer, as that of the place: how many there are of what an element is.
+        """A count of what is compared with the integer, as that of the place: how many there are of what an element is.
 
         It is one at least, as the element is one of them, and is so under the condition alone.
         """
-        if atom.tensor.kind != "sum" or not self.entry.free <= atom.free:
+        if not is_count(atom) or not self.entry.free <= atom.free:
             return None
         from hlo_verify.terms.counts import range_of_count  # counts are sums, as this is about
         from hlo_verify.terms.sums import reduce_sum
