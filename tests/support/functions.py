@@ -307,7 +307,6 @@ SIMPLE: dict[str, Function] = {
     "finite_part": lambda x: x if math.isfinite(x) and abs(x) < INFINITY / 2 else 0,
     "infinity": lambda: INFINITY,
     "zero_times": lambda x: 0 if math.isfinite(x) and abs(x) < INFINITY / 2 else math.nan,
-    "finite_part": lambda x: x if math.isfinite(x) and abs(x) < INFINITY / 2 else 0,
     "nan": lambda: math.nan,
     "complex": lambda x, y: complex(x, y),
     "power": lambda x, n: x ** int(n),
