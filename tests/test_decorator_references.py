@@ -86,6 +86,7 @@ def is_proved(factor: float, reference: Callable[..., Any]) -> bool:
     return True
 
 
+@pytest.mark.drawn(1, each=lambda kind, before: kind)
 @pytest.mark.parametrize("before", ["verified", "jitted"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_changed_since_it_was_traced(kind: Any, before: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,9 +94,9 @@ def verify(pair: Any, is_lab: bool, refute: bool) -> tuple[str, str]:
     import hlo_verify
 
     if is_lab:
-        reference, distributed, arguments = pair
+        reference, distributed, arguments, *assumed = pair
         traced = [jax.jit(function).trace(*arguments) for function in (reference, distributed)]
-        report = hlo_verify.verify(*traced, refute=refute)
+        report = hlo_verify.verify(*traced, refute=refute, assume=[each for some in assumed for each in some])
     else:
         report = pair[0]()
     stopped = [result for result in report.results if result.verdict is not hlo_verify.Verdict.PROVED]

@@ -62,6 +62,7 @@ def test_normalized_twice(of: Callable[[Step], Step]) -> None:
     assert prove_at_once(*map(load, modules)).verdict is Verdict.PROVED
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("total", "count"),
     [(lambda t: t, 12), (added_up, 3), (lambda t: lax.pmean(t, "x"), 12)],

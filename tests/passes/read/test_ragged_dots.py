@@ -137,6 +137,7 @@ WRONG = {
 }
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("mistake", WRONG)
 def test_other_groups_and_sums_left_out_are_refuted(mistake: str) -> None:
     assert hlo_verify.verify(*WRONG[mistake]).verdict is Verdict.REFUTED
