@@ -1,6 +1,6 @@
 """What published packages distribute by hand, against plain references: pairs for `tools.byhand`.
 
-`python -m tools.byhand "$PWD/tools/libraries/published" --refute`, where einops is installed. pip downloads the packages,
+`python -m tools.byhand "$PWD/tools/libraries/published" --refute`, where einops is installed. pip downloads packages,
 without what they need, into the folder that HLO_VERIFY_LIBRARIES names, or one in the temporary folder. Of a file those
 functions are run that a pair needs, or all of it but the imports that are dropped; what is changed in it stands here.
 Names that begin with "wrong" differ from their references.
@@ -148,8 +148,8 @@ def ring_attention() -> None:
 
 
 def losses() -> None:
-    """`ejkernel`: losses over a vocabulary that devices split. Where `shard_map` does not check what varies, which its
-    public functions do not ask it to, the gradient is a part of what it should be."""
+    """`ejkernel`: losses over a vocabulary that devices split. Where `shard_map` does not check what varies, the gradient
+    is a part of what it should be: its public functions have it checked for that reason."""
     folder = package("ejkernel") / "ejkernel" / "kernels" / "_xla"
     for name in ("fused_cross_entropy", "fused_kl_divergence"):
         parent = types.ModuleType(f"ejkernel_{name}")
