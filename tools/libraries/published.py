@@ -148,7 +148,7 @@ def ring_attention() -> None:
 
 
 def losses() -> None:
-    """`ejkernel`: losses over a vocabulary that devices split. Where `shard_map` does not check what varies, the gradient
+    """`ejkernel`: losses over a vocabulary that devices split. Where `shard_map` does not check what varies, a gradient
     is a part of what it should be: its public functions have it checked for that reason."""
     folder = package("ejkernel") / "ejkernel" / "kernels" / "_xla"
     for name in ("fused_cross_entropy", "fused_kl_divergence"):
