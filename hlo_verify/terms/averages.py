@@ -24,7 +24,9 @@ def joined(powers: dict[Atom, Number], related: Iterable[Apply]) -> None:
     """Leave out counts in a product that are divided by themselves, or by 1, beside a total of what they count."""
     for inverse in related:
         n = at_least_one(inverse)
-        if n is None or n not in powers or not any(_is_total(atom, n) for atom in powers if atom is not n):
+        if n is None or n not in powers:
+            continue
+        if not any(k > 0 and atom is not n and _is_total(atom, n) for atom, k in powers.items()):
             continue
         k = min(powers[n], powers[inverse])
         if not isinstance(k, int) or k < 1:
