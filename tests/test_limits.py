@@ -118,6 +118,7 @@ NO_LIMITS = {
     "literals.FOLDED_NARROW": "what a rounding is: part of an assumption",
     "literals.WIDE": "what a rounding is: part of an assumption",
     "masked_scores.FAR": "what a mask is: part of an assumption",
+    "masked_scores.HALF_WAY": "what a mask is: part of an assumption",
     "masked_scores.LEAST": "what a mask is: part of an assumption",
     "multiples.PRIMES": "of which squares leave a root: one form of a number",
     "neighbours.SORTED_BY": "which of several orders terms are tried in",

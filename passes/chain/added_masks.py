@@ -77,7 +77,7 @@ class _AddedWalk(MaskWalk):
         if op.name == "multiply":
             for truth, number in (op.operands, op.operands[::-1]):
                 masked = self.masked.get(number)
-                if truth in self.truths and masked is not None and masked.is_all:
+                if truth in self.truths and masked is not None and masked.is_all and number not in self.infinite:
                     self.products[op.results[0]] = truth, number
                     self.conditions.add(truth)
                     return replace(masked, is_all=False, is_added=True)

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from hlo_verify.passes.chain.constant_values import Computed
 from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.element_types import is_float
-from hlo_verify.program.ir import Function, Name, Op, operations
+from hlo_verify.program.ir import Function, Name, Op, operations, taken_from_outside, used
 from hlo_verify.program.op_families import BRANCHES, FILLS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES
 
 REGION = "sdy.manual_computation"
@@ -23,8 +25,11 @@ LEAST = 1e-3
 
 MOVED = KEEPS_SPLATS | MOVES | RESHAPES | SLICES | PARTS | FILLS | LOOKUPS
 
-SATURATED = frozenset({"exponential", "logistic", "tanh", "compare"})
+SATURATED = frozenset({"exponential", "logistic", "tanh"})
 """Functions that are the same of all numbers that are far below."""
+
+HALF_WAY = 0.5
+"""A number above this part of what masks is above what is masked, in any reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +70,8 @@ class MaskWalk:
     """What is minus infinity everywhere."""
     largest: set[Name] = field(default_factory=set)
     """What is the largest of elements some of which are masked."""
+    scores: set[Name] = field(default_factory=set)
+    """What is made of these by moving them: scores, that are far above what masks."""
     is_taken_inside: bool = False
     """Whether some of these are taken in loops or branches."""
     conditions: set[Name] = field(default_factory=set)
@@ -104,7 +111,8 @@ class MaskWalk:
         if (numbers == -inf).all():
             self.infinite.update(op.results)
         masks = numbers <= FAR
-        return Masked(is_all=bool(masks.all()), is_added=bool((masks | (numbers == 0)).all()))
+        is_one_kind = bool(np.isfinite(numbers).all() or (numbers == -inf).all())
+        return Masked(is_all=is_one_kind and bool(masks.all()), is_added=bool((masks | (numbers == 0)).all()))
 
     def _of(self, op: Op) -> Masked | None:
         """What is masked of an operation's results; None where nothing is."""
@@ -117,9 +125,12 @@ class MaskWalk:
             given = given[: len(given) // 2]  # what they start from is no mask
         some = [each for each in given if each is not None]
         if not some:
+            if op.name in MOVED and op.operands and self.scores >= {*op.operands}:
+                self.scores.update(op.results)
             return None
         if op.name == "reduce" and _is_the_largest(op):
             self.largest.add(op.results[0])
+            self.scores.add(op.results[0])
             return None
         if op.name == "convert" and not is_float(op.types[0].dtype):
             raise ReachesMoreError
@@ -135,6 +146,8 @@ class MaskWalk:
             return None if len(some) < len(given) else _of_all(some)
         if any(each.is_all for each in some) and op.name != "exponential":
             raise ReachesMoreError
+        if op.name == "compare" and self._is_above(op, given):
+            return None
         if op.name in SATURATED and len(some) == 1:
             return None
         if op.name == "minimum":
@@ -146,6 +159,14 @@ class MaskWalk:
         if op.name in ("multiply", "divide"):
             return self._scaled(op, given)
         raise ReachesMoreError
+
+    def _is_above(self, op: Op, given: list[Masked | None]) -> bool:
+        """Whether what scores are compared with is surely above those that are masked: the largest of them, or a number
+        that is far from what masks."""
+        (masked, other), *others = [(m, v) for m, v in zip(given, reversed(op.operands), strict=True) if m is not None]
+        number = self.numbers.get(other)
+        is_far = number is not None and number.exact > HALF_WAY * FAR * masked.scale
+        return not others and (is_far or other in self.scores)
 
     def _added(self, op: Op, given: list[Masked | None]) -> Masked:
         """What is masked of a sum: all that one of both masks."""
@@ -207,6 +228,8 @@ class MaskWalk:
         for region in op.regions:
             self._through(region)
         self.is_taken_inside |= self.largest != taken
+        if not self.masked.keys().isdisjoint(v for region in op.regions for v in region.results):
+            self.conditions.add(op.operands[0])
         for n, result in enumerate(op.results):
             some = [self.masked[region.results[n]] for region in op.regions if region.results[n] in self.masked]
             if some:
@@ -233,11 +256,35 @@ class MaskWalk:
                 break
             carried = after
         self.is_taken_inside |= self.largest != taken
+        if any(carried):
+            self.conditions.update(_deciding(op))
         self.masked.update({v: x for v, x in zip(op.results, carried, strict=True) if x is not None})
 
     def _carried(self, value: Name) -> Masked | None:
         masked = self.masked.get(value)
         return masked and Masked(scale=masked.scale)
+
+
+def _deciding(op: Op) -> set[Name]:
+    """The values outside of a loop that decide how often it goes round."""
+    condition, body = op.regions
+    places = {argument: k for region in (condition, body) for k, argument in enumerate(region.arguments)}
+    found, left = set[Name](), [*taken_from_outside(condition), *(v for inner in condition.ops for v in used(inner))]
+    made = {v: inner for region in (condition, body) for inner in operations(region) for v in inner.results}
+    seen = set[Name]()
+    while left:
+        value = left.pop()
+        if value in seen:
+            continue
+        seen.add(value)
+        if value in places:
+            found.add(op.operands[places[value]])
+            left.append(body.results[places[value]])
+        elif value in made:
+            left.extend(used(made[value]))
+        else:
+            found.add(value)
+    return found
 
 
 def _is_the_largest(op: Op) -> bool:

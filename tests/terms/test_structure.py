@@ -109,7 +109,7 @@ WITHOUT = {
     "total of what may be nothing": Without(
         "multiply(p, part) is part for p in held", "True for p in held", "comparing.is_over"
     ),
-    "count beside a total": Without(" or not any(_is_total(atom, n) for atom in powers if atom is not n)", ""),
+    "count beside a total": Without(" and _is_total(atom, n)", ""),
     "integer of what is rounded": Without(
         "found is not None and lo <= found[0] and found[1] <= hi", "is_whole(p)", "whole._is_within"
     ),

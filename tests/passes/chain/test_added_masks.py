@@ -138,6 +138,40 @@ def test_a_reference_that_is_a_number_where_nothing_is_left() -> None:
     assert report(added, in_rows(masked(INFINITE)), SCORES, MASK).verdict is not Verdict.PROVED
 
 
+def in_a_branch(added: Function) -> Function:
+    """In a branch that hardly any argument takes, the first row is masked as a whole."""
+
+    def program(s: jax.Array, flag: jax.Array) -> jax.Array:
+        other = jnp.arange(N)[:, None] > 0 * jnp.arange(N)
+        return jax.nn.softmax(lax.cond(flag == 12345, lambda s: added(s, other), lambda s: added(s, KEEP), s), -1)
+
+    return program
+
+
+def in_some_turns(added: Function) -> Function:
+    """Likewise, after so many turns."""
+
+    def program(s: jax.Array, flag: jax.Array) -> jax.Array:
+        turns = (flag == 12345).astype(jnp.int32)
+        other = jnp.arange(N)[:, None] > 0 * jnp.arange(N)
+        return jax.nn.softmax(lax.fori_loop(0, turns, lambda _, s: added(s, other), added(s, KEEP)), -1)
+
+    return program
+
+
+@pytest.mark.parametrize("somewhere", [in_a_branch, in_some_turns])
+def test_a_mask_that_an_argument_decides(somewhere: Callable[[Function], Function]) -> None:
+    """That something is left is shown of no mask that hangs on an argument: a row may be a mean here, a softmax
+    there."""
+    chosen, added = (
+        somewhere(each)
+        for each in (lambda s, keep: jnp.where(keep, s, -1e9), lambda s, keep: s + jnp.where(keep, 0.0, -1e9))
+    )
+    flag = jax.ShapeDtypeStruct((), jnp.int32)
+    split = jax.shard_map(added, mesh=MESH, in_specs=(P(), P()), out_specs=P(), check_vma=False)
+    assert report(chosen, split, SCORES, flag).verdict is not Verdict.PROVED
+
+
 NO_MASKS: dict[str, Function] = {
     "a float that may be any": lambda s, m: jax.nn.softmax(s + (1.0 - m) * -1e9, -1),
     "a sum of masks alone": lambda s, m: jax.nn.softmax(jnp.where(KEEP, 0.0, -1e9) + jnp.where(KEEP.T, 0.0, -1e9), -1),
@@ -145,6 +179,11 @@ NO_MASKS: dict[str, Function] = {
     "a table": lambda s, m: jax.nn.softmax(s + jnp.where(KEEP, m, -1e9), -1),
     "minus infinity": lambda s, m: jax.nn.softmax(s + jnp.where(KEEP, 0.0, INFINITE), -1),
     "in a loop": lambda s, m: lax.fori_loop(0, 2, lambda i, x: jax.nn.softmax(x + jnp.where(KEEP, 0.0, -1e9), -1), s),
+    "minus infinity times 0": lambda s, m: jax.nn.softmax(
+        s + (1.0 - (m > 0.0).astype(jnp.float32)) * INFINITE + jnp.where(KEEP, 0.0, -1e9), -1
+    ),
+    "a threshold that is given": lambda s, m: jnp.where(s + jnp.where(KEEP, 0.0, -1e9) >= m, 1.0, 2.0) * s,
+    "a threshold near it": lambda s, m: jnp.where((s + jnp.where(KEEP, 0.0, -1e9)) * 0.9 >= -9e8, 1.0, 2.0) * s,
     "what masks twice as much": lambda s, m: jax.nn.softmax(jnp.where(KEEP, 0.0, -1e9) * 1e-6 + s, -1),
 }
 

@@ -204,6 +204,7 @@ HARMFUL: dict[str, Function] = {
     "what one of two branches hands on": lambda s: lax.cond(
         s[0, 0] > 5.0, lambda t, e: t, lambda t, e: e, s, jnp.exp(s)
     ),
+    "a threshold near what masks": lambda s: jnp.where(s * 0.9 > -9e8, 1.0, 0.0),
     "a threshold that is a mask": lambda s: jnp.where(s > -1e20, 1.0, 0.0),
     "masks of either": lambda s: jnp.where(s > jnp.where(KEEP.T, s, -1e9), 1.0, 0.0),
     "scales one after another": lambda s: jnp.exp(s * 1e-2 * 1e-2 * 1e-2 * 1e-2),
@@ -237,6 +238,17 @@ def readings(whole: Function, local: Function, *given: jax.ShapeDtypeStruct) -> 
 
 
 SCORES = jax.ShapeDtypeStruct((N, N), jnp.float32)
+
+
+@pytest.mark.parametrize("fills", [(-1e9, LARGE), (INFINITE, LARGE)])
+def test_a_threshold_that_is_given(fills: tuple[float, float]) -> None:
+    """It may be less than one of the numbers and more than the other."""
+
+    def above(fill: float) -> Function:
+        return lambda s, least: jnp.where(jnp.where(KEEP, s, fill) >= least, 1.0, 2.0) * s
+
+    one, other = map(above, fills)
+    assert not readings(one, jax.shard_map(other, mesh=MESH, in_specs=(P(), P()), out_specs=P()), SCORES, SCORES)
 
 
 def readings_of_scores(function: Function, fill: float) -> int:
