@@ -203,17 +203,23 @@ def asked_of_extremum(form: Index, lo: Bound, hi: Bound) -> Poly | None:
         parts = [_integer(p) for p in extremum.args]
         if None in parts:
             continue
-        used("each of those that an extremum is of")
         rest = expr.subtract(form, expr.scale(expr.of_atom(atom), c))
         forms = [expr.add(rest, expr.scale(e, c)) for e in parts if e is not None]
         if (extremum.function == MAXIMUM) == (c > 0):
-            return subtract(_all_within(forms, None, hi), ZERO if lo is None else _all_within(forms, None, lo - 1))
-        return subtract(_all_within(forms, lo, None), ZERO if hi is None else _all_within(forms, hi + 1, None))
+            within, beyond = _all_within(forms, None, hi), ZERO if lo is None else _all_within(forms, None, lo - 1)
+        else:
+            within, beyond = _all_within(forms, lo, None), ZERO if hi is None else _all_within(forms, hi + 1, None)
+        if within is not None and beyond is not None:
+            used("each of those that an extremum is of")
+            return subtract(within, beyond)
     return None
 
 
-def _all_within(forms: Sequence[Index], lo: Bound, hi: Bound) -> Poly:
-    return reduce(multiply, (guards.interval(e, lo, hi) for e in forms))
+def _all_within(forms: Sequence[Index], lo: Bound, hi: Bound) -> Poly | None:
+    """Whether all lie in an interval, as one product. None if that is a sum of products: of extrema of extrema there
+    are too many."""
+    found = [guards.interval(e, lo, hi) for e in forms]
+    return reduce(multiply, found) if all(len(each.items) < 2 for each in found) else None
 
 
 def _integer(p: Poly) -> Index | None:
