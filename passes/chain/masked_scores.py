@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from hlo_verify.passes.chain.closed_values import REGION
 from hlo_verify.passes.chain.constant_values import Computed
 from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.element_types import is_float
-from hlo_verify.program.ir import Function, Name, Op, operations, taken_from_outside, used
+from hlo_verify.program.ir import Function, Name, Op, operations, used
 from hlo_verify.program.op_families import BRANCHES, FILLS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES
-
-REGION = "sdy.manual_computation"
 
 FAR = -1e9
 """What is less masks."""
@@ -269,7 +268,7 @@ def _deciding(op: Op) -> set[Name]:
     """The values outside of a loop that decide how often it goes round."""
     condition, body = op.regions
     places = {argument: k for region in (condition, body) for k, argument in enumerate(region.arguments)}
-    found, left = set[Name](), [*taken_from_outside(condition), *(v for inner in condition.ops for v in used(inner))]
+    found, left = set[Name](), list(condition.results)
     made = {v: inner for region in (condition, body) for inner in operations(region) for v in inner.results}
     seen = set[Name]()
     while left:

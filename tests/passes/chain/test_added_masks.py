@@ -159,7 +159,20 @@ def in_some_turns(added: Function) -> Function:
     return program
 
 
-@pytest.mark.parametrize("somewhere", [in_a_branch, in_some_turns])
+def until_it_is_done(added: Function) -> Function:
+    """Likewise, after a turn or none, as what is carried says: each row has its last element everywhere then."""
+
+    def program(s: jax.Array, flag: jax.Array) -> jax.Array:
+        def turn(carried: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            return carried[0] & False, jnp.broadcast_to(carried[1][:, -1:], (N, N))
+
+        start = flag == 12345, added(s, KEEP)
+        return jax.nn.softmax(lax.while_loop(lambda carried: carried[0], turn, start)[1], -1)
+
+    return program
+
+
+@pytest.mark.parametrize("somewhere", [in_a_branch, in_some_turns, until_it_is_done])
 def test_a_mask_that_an_argument_decides(somewhere: Callable[[Function], Function]) -> None:
     """That something is left is shown of no mask that hangs on an argument: a row may be a mean here, a softmax
     there."""
@@ -170,6 +183,8 @@ def test_a_mask_that_an_argument_decides(somewhere: Callable[[Function], Functio
     flag = jax.ShapeDtypeStruct((), jnp.int32)
     split = jax.shard_map(added, mesh=MESH, in_specs=(P(), P()), out_specs=P(), check_vma=False)
     assert report(chosen, split, SCORES, flag).verdict is not Verdict.PROVED
+    text = jax.jit(added).trace(SCORES, flag).lower(lowering_platforms=("cpu",)).as_text()
+    assert with_chosen_masks(load(text)) is None
 
 
 NO_MASKS: dict[str, Function] = {
