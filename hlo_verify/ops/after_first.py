@@ -46,10 +46,11 @@ def last_values(
         return None
     finite, passed = if_unknown_may_be(), _passed_on(op)
     found = closing([*maxima, *passed])
-    ends, turned = found.last_values(), found.turned_before()
-    if ends is None or not found.seen.keys() >= set(maxima) or not turned.keys() >= set(passed):
+    ends = found.last_values()
+    if ends is None or not found.seen.keys() >= set(maxima):
         return None
-    if not all(finite.surely(found.initial[k].term) for k in passed):
+    turned = found.turned_before()
+    if not turned.keys() >= set(passed) or not all(finite.surely(found.initial[k].term) for k in passed):
         return None
     if not all(finite.never_above(found.seen[m]) for m in maxima):
         return None

@@ -16,7 +16,7 @@ from hlo_verify.index.expr import Index
 from hlo_verify.ops import after_first
 from hlo_verify.ops.counting import Shape, counter_at, iterate, meet_in, shape_of
 from hlo_verify.ops.element_loops import by_element
-from hlo_verify.ops.induction import Reading, book_of, logical_loop
+from hlo_verify.ops.induction import Reading, book_of, is_around, logical_loop
 from hlo_verify.ops.matching import Match, matched_loop
 from hlo_verify.ops.pipelining import piped_loop
 from hlo_verify.ops.running import Closing
@@ -128,7 +128,7 @@ def _closed_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> l
         def with_numbers(maxima: Collection[int]) -> dict[int, Value] | None:
             return after_first.last_values(op, closing, maxima, first, context.session)
 
-        if any(inner.name == "while" for inner in operations(op.regions[1])):
+        if is_around(op):
             ends = with_numbers([k for k, value in enumerate(args) if value.term is minus_infinity()])
             if ends is not None:
                 return ends

@@ -227,7 +227,7 @@ def _numbers(op: Op, args: list[Value], context: Context, shape: Shape, now: Ind
     """The components that are numbers in every turn, by induction: they start from numbers, and an iteration makes
     numbers of numbers. It is asked where devices may work on nothing in some turns: 0 times a number is 0."""
     book = book_of(context)
-    if book.reading is Reading.NAMED or not book.hands_on or shape.unbounded is not None or _is_around(op):
+    if book.reading is Reading.NAMED or not book.hands_on or shape.unbounded is not None or is_around(op):
         return ()
     state, numbers = [], []
     for k, (type_, value) in enumerate(zip(op.types, args, strict=True)):
@@ -252,7 +252,7 @@ def _one_by_one(
     op: Op, args: list[Value], context: Context, shape: Shape, state: list[Value], t: Var
 ) -> tuple[Turns, Turns]:
     """What is carried after the first turns, and after the last ones, if that is how loops are read."""
-    if book_of(context).reading is Reading.NAMED or shape.unbounded is not None or _is_around(op):
+    if book_of(context).reading is Reading.NAMED or shape.unbounded is not None or is_around(op):
         return (), ()
     pure, values, count = replace(context, observe=None, unsupported={}), list(args), limit_of("peeled_turns")
     early: list[tuple[Value, ...]] = []
@@ -267,7 +267,7 @@ def _one_by_one(
     return ((), ()) if pure.unsupported else (tuple(early), tuple(late))
 
 
-def _is_around(op: Op) -> bool:
+def is_around(op: Op) -> bool:
     """Whether a loop has a loop inside of it."""
     return any(inner.name == "while" for inner in operations(op.regions[1]))
 
@@ -280,11 +280,7 @@ def _closed(op: Op, args: list[Value], context: Context, shape: Shape, state: li
     A loop around others has none: what is carried through an inner loop is not seen in its name.
     """
     book, turn, device = book_of(context), expr.of_var(t), context.device or context.mesh
-    if (
-        book.reading is Reading.NAMED
-        or shape.unbounded
-        or any(inner.name == "while" for inner in operations(op.regions[1]))
-    ):
+    if book.reading is Reading.NAMED or shape.unbounded or is_around(op):
         return {}
     pure = replace(context, observe=None, unsupported={})
     named = {k: value for k, value in enumerate(state) if k in shape.invariant or k in shape.counters}
@@ -350,7 +346,7 @@ def _steps(op: Op) -> list[tuple[str, tuple[TensorType, ...]]]:
 def _leaves_the_same(loop: Loop, earlier: Loop, context: Context) -> bool:
     """Whether a turn of a loop, of what an earlier one carries, leaves what that leaves. Definitions of the one,
     renamed, may differ from those of the other in the order of what they depend on, which names have a part in."""
-    if _is_around(loop.op):
+    if is_around(loop.op):
         return False
     around = {name: context.environment[name] for name in captured(loop.op)}
     pure = replace(context, observe=None, unsupported={}, environment=around, kept=None)
