@@ -28,6 +28,7 @@ def test_right(layers: int) -> None:
     assert hlo_verify.verify(*small(layers), refute=False).verdict is Verdict.PROVED
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("dropped", [0, 1])
 def test_a_dropped_sum_of_one_layer_is_never_proved(dropped: int) -> None:
     logical, partitioned = small(2, dropped)

@@ -81,7 +81,7 @@ def compiled(program: str) -> tuple[str, str]:
         return made.annotated.read_text(), made.partitioned.read_text()
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_went_wrong_before_the_partitioner_is_found(name: str) -> None:
     given, (annotated, partitioned) = PROGRAMS[name], compiled(PROGRAMS[name])

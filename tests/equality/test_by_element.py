@@ -152,6 +152,7 @@ def verdict(wrong: str) -> Verdict:
     return hlo_verify.verify(*pair, refute=False).verdict
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("wrong", ["", "halo"])
 def test_gradients_of_two_convolutions_with_halos(wrong: str) -> None:
     assert (verdict(wrong) is Verdict.PROVED) is (wrong == "")

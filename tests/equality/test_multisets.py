@@ -84,6 +84,7 @@ RUNNING: dict[str, tuple[Function, Function, bool]] = {
 }
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", RUNNING)
 def test_running_values(name: str) -> None:
     reference, local, is_right = RUNNING[name]

@@ -123,7 +123,7 @@ def verdict(reference: Function, local: Function) -> Verdict:
     return hlo_verify.verify(*placed.pair(reference, local), refute=False).verdict
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("power", [1, 2, 3])
 @pytest.mark.parametrize("is_centred", [True, False])
 def test_gradients_of_a_batch_norm(*, is_centred: bool, power: int) -> None:

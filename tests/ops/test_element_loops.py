@@ -71,7 +71,7 @@ def concatenated(key: jax.Array, x: jax.Array) -> jax.Array:
     return x + jnp.concatenate([random.uniform(random.fold_in(key, n), (2, 6)) for n in range(4)])
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("draw", DRAWS.values(), ids=DRAWS)
 def test_keys_are_folded_with_the_number_of_a_device(draw: Program) -> None:
     right = verdict(folded(draw), lambda key, x: x + draw(random.fold_in(key, device()), x.shape))

@@ -185,7 +185,7 @@ def test_functions_of_rows_are_put_back(name: str, split: bool) -> None:
     assert verdict(lambda x, *_: f(x), _beside(f, jnp.argsort), split=split) is Verdict.PROVED
 
 
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", ROWWISE)
 @pytest.mark.parametrize(
     "places",

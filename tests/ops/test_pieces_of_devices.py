@@ -80,7 +80,7 @@ def mutants(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("way", "n"), [*(("forward", n) for n in range(5)), *(("backward", n) for n in range(8))])
 def test_what_came_from_elsewhere(way: str, n: int, pairs: dict[str, tuple[Path, Path]]) -> None:
     whole, parts = pairs[way]

@@ -201,7 +201,7 @@ WRONG_SLOPES += [
 ]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(
     "pipeline",
     WRONG_SLOPES,
@@ -237,7 +237,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("pipeline", WRONG, ids=lambda each: f"{each.form}_{each.wrong}")
 @pytest.mark.parametrize("stages", [4, 64])
 def test_wrong_pipelines(pipeline: Pipeline, stages: int) -> None:

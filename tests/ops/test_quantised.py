@@ -116,7 +116,7 @@ def test_quantised(name: str) -> None:
     assert verdict(*RIGHT[name]) is Verdict.PROVED
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", WRONG)
 def test_other_quantised(name: str) -> None:
     assert verdict(*WRONG[name]) is not Verdict.PROVED

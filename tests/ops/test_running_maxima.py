@@ -47,6 +47,7 @@ def seen(ring: Ring) -> list[bool]:
         ]
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", RIGHT)
 def test_gradients_of_rings_are_seen_to_be_right_for_all_devices_at_once(name: str) -> None:
     assert seen(RIGHT[name]) == [True] * 3
@@ -62,13 +63,14 @@ def test_gradients_of_other_rings_are_not(wrong: str, devices: int) -> None:
     assert not any(seen(replace(SCANNED, devices=devices, wrong=wrong)))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("devices", [4, 64])
 @pytest.mark.parametrize("wrong", ["short", "no_rescaling", "held_once"])
 def test_gradients_through_maxima_of_other_rings_are_not(wrong: str, devices: int) -> None:
     assert not any(seen(replace(THROUGH_MAXIMA, devices=devices, wrong=wrong, by=(0, 1)))[:2])
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", ["causal", "causal_64", "causal_infinite"])
 @pytest.mark.parametrize("wrong", ["short", "no_rescaling", "owner", "strict"])
 def test_gradients_of_rings_that_are_masked_otherwise_are_not(wrong: str, name: str) -> None:

@@ -133,6 +133,7 @@ WRONG = {
 }
 
 
+@pytest.mark.drawn(5)
 @pytest.mark.parametrize(("name", "wrong"), [(name, wrong) for name, all_ in WRONG.items() for wrong in all_])
 def test_others_are_not(name: str, wrong: str) -> None:
     assert not replace(RIGHT[name], wrong=wrong).is_seen()

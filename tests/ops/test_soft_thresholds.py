@@ -50,6 +50,7 @@ def test_in_another_spelling(name: str) -> None:
         assert verdict(partial(twice, SOFT[other]), partial(twice, SOFT[name])) is Verdict.PROVED
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", OTHER)
 def test_others_are_not(name: str) -> None:
     assert verdict(partial(twice, SOFT["by both sides"]), partial(twice, OTHER[name])) is not Verdict.PROVED

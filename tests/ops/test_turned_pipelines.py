@@ -98,6 +98,7 @@ WRONG = [f"{name}_{way}" for name in ("state", "inputs", "outputs") for way in (
 WRONG += "first stage odd_device odd_turn odd_output sum short long last".split()
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("stages", [4, *(pytest.param(count, marks=pytest.mark.slow) for count in (8, 64))])
 def test_wrong_pipelines(wrong: str, stages: int) -> None:

@@ -70,6 +70,7 @@ def test_gradients_of_windows_written_round_a_ring(n: int) -> None:
     assert verdict_of_gradient(n) is Verdict.PROVED
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("wrong", ["one short", "other way", "a row on"])
 def test_gradients_of_windows_written_otherwise(wrong: str) -> None:
     assert verdict_of_gradient(3, wrong) is Verdict.UNKNOWN

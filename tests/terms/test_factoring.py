@@ -125,7 +125,7 @@ def test_two_divisions_of_named_terms_are_one() -> None:
     assert verdict(joined, updated) is Verdict.PROVED
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("step", [one_sign, one_moment, one_turn, one_root])
 def test_another_denominator_is_none(step: Step) -> None:
     assert verdict(step) is not Verdict.PROVED

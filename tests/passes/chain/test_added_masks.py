@@ -67,7 +67,7 @@ def on_keys(added: Adding, fill: float, *, own: bool) -> Function:
     return jax.shard_map(local, mesh=MESH, in_specs=(P(), P("d"), P("d")), out_specs=P(), check_vma=False)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", ADDED)
 @pytest.mark.parametrize("fills", [(INFINITE, LARGE), (LARGE, -1e9), (-1e9, -1e9)], ids=str)
 def test_what_is_added_masks_as_what_chooses(name: str, fills: tuple[float, float]) -> None:
@@ -96,6 +96,7 @@ WRONG = {
 }
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_stays_so(name: str) -> None:
     assert report(attention(INFINITE), WRONG[name]).verdict is not Verdict.PROVED

@@ -101,6 +101,7 @@ WRONG = {
 }
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_computed_of_others(name: str) -> None:
     assert hlo_verify.check(*WRONG[name], X, W, refute=False).verdict is not Verdict.PROVED

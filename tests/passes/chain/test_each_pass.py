@@ -103,7 +103,7 @@ def test_every_pass_is_proved(dumps: Path) -> None:
     assert sum(step.how == "equal to the logical module" for step in chain.steps) >= 1
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "edit"),
     [(LAST, without_all_reduce), ("after_fusion.", other_constant)],

@@ -65,7 +65,7 @@ def report(whole: Function, local: Function, *given: jax.ShapeDtypeStruct) -> Re
 PAIRS = [(INFINITE, LARGE), (LARGE, INFINITE), (-1e9, LEAST)]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("pair", PAIRS, ids=str)
 @pytest.mark.parametrize("local", [on_queries, on_keys])
 def test_numbers_mask_alike(pair: tuple[float, float], local: Function) -> None:
@@ -124,6 +124,7 @@ def test_two_numbers_under_a_mask_that_may_leave_nothing() -> None:
     assert report(largest(-1e9), in_rows(largest(LARGE)), scores, MASK).verdict is not Verdict.PROVED
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize(
     "asks",
     [
@@ -160,7 +161,7 @@ def with_largest(largest: Function) -> Callable[[float], Function]:
     return masked
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     "largest",
     [lambda m: jnp.maximum(m, -1e20), lambda m: jnp.maximum(m, 0.0), lambda m: jnp.minimum(m, 80.0) * 0.5],

@@ -64,7 +64,7 @@ def a_place_that_is_no_text() -> bytes:
 DAMAGED = [beyond_the_tuple, other_elements, no_text, a_place_that_is_no_text]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("make", DAMAGED)
 @pytest.mark.parametrize("compressed", [False, True])
 def test_what_ends_jaxlib_is_an_input_error(

@@ -157,6 +157,7 @@ def test_it_takes_the_guesses(name: str) -> None:
             assert not shows(each_device(*pair, session))
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("name", "wrong"), WRONG)
 def test_wrong_programs_of_several_steps(name: str, wrong: str) -> None:
     pair = loaded(STEPS[name], wrong)
@@ -190,6 +191,7 @@ def misled(guesses: Guesses, generator: random.Random) -> Guesses:
     }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("name", "wrong"), WRONG)
 def test_wrong_guesses_prove_nothing(name: str, wrong: str) -> None:
     right, pair = loaded(STEPS[name]), loaded(STEPS[name], wrong)

@@ -70,6 +70,7 @@ LOCAL: dict[str, tuple[Function, bool]] = {
 }
 
 
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", LOCAL)
 @pytest.mark.parametrize("reference", [by_table, by_powers, by_turns])
 def test_decay(reference: Function, name: str) -> None:

@@ -95,6 +95,7 @@ MERGED: dict[str, tuple[Function, bool]] = {
 }
 
 
+@pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", MERGED)
 def test_partial_results_are_merged_by_their_logarithms(name: str) -> None:
     local, is_right = MERGED[name]
@@ -125,6 +126,7 @@ def shared(a: jax.Array, b: jax.Array, own: bool = True, times: float = 0.5) -> 
     return lax.pmean(loss(a @ whole_b.T / 0.5) + loss(b @ whole_a.T / times), "i")
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("local", "is_right"), [(shared, True), (partial(shared, own=False), False), (partial(shared, times=0.25), False)]
 )
@@ -162,6 +164,7 @@ BANDS: dict[str, tuple[Function, bool]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", BANDS)
 def test_attention_over_a_band(name: str) -> None:
     local, is_right = BANDS[name]
@@ -201,7 +204,7 @@ RINGS: dict[str, tuple[Function, bool]] = {
 }
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", RINGS)
 def test_a_causal_ring_written_out(name: str) -> None:
     local, is_right = RINGS[name]

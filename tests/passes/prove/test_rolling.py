@@ -47,7 +47,7 @@ def test_rings(name: str) -> None:
     assert verdict(RINGS[name]) is Verdict.PROVED
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("ring", WRONG, ids=str)
 @pytest.mark.parametrize("devices", [4, 8])
 def test_wrong_rings(ring: Ring, devices: int) -> None:

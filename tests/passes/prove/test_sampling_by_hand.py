@@ -106,6 +106,7 @@ LIKELY: dict[str, tuple[Function, bool]] = {
 }
 
 
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", LIKELY)
 def test_words_that_are_likely_enough(name: str) -> None:
     local, is_right = LIKELY[name]

@@ -56,7 +56,7 @@ def test_a_few_steps_in_vain_shorten_nothing(stages: Stages, monkeypatch: pytest
     assert stages.allowance() == Limits().comparison_steps
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("twin", sorted((TESTDATA / "mlp_2d").glob("broken_*")), ids=lambda path: path.name)
 def test_of_a_wrong_module_few_steps_are_taken(twin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong value, what is made of it, and four results: compared at length, they took thousands of steps each."""

@@ -107,6 +107,7 @@ def test_wrong_pipelines_are_not(pipeline: Pipeline, wrong: str) -> None:
     assert not is_seen(replace(pipeline, wrong=wrong).pair())
 
 
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("by", [0, 1])
 def test_their_gradients(by: int) -> None:
     assert prove(*replace(ROTATING, stages=2).pair(by)).verdict is Verdict.PROVED

@@ -23,7 +23,7 @@ def test_rings(name: str) -> None:
     assert verdict(RINGS[name]) is Verdict.PROVED
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("ring", WRONG, ids=str)
 def test_wrong_rings(ring: Ring) -> None:
     assert verdict(ring) is Verdict.UNKNOWN

@@ -30,7 +30,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize(("pair", "before", "after"), WRONG)
 def test_wrong_ones_are_not_proved(pair: str, before: str, after: str) -> None:
     logical, right = PAIRS / pair / "logical.mlir", (PAIRS / pair / "partitioned.mlir").read_text()
@@ -51,7 +51,7 @@ def test_how_much_is_looked_at_is_limited() -> None:
     assert "small_operations_apart" in session.spent().limits
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "twin"), [("conv_batch", "broken_local_statistics"), ("moe_top2", "broken_missing_scale")]
 )

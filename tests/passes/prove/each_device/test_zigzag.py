@@ -128,7 +128,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("ring", [*RINGS, *WRONG], ids=str)
 def test_causal_attention(ring: Ring) -> None:
     reference = partial(causal, masked=ring.masked)
@@ -136,7 +136,7 @@ def test_causal_attention(ring: Ring) -> None:
     assert is_proved(reference, zigzag(ring, ring.devices, count=3), *shapes) is (not ring.wrong)
 
 
-@pytest.mark.drawn(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["", "own_keys"])
 def test_a_reference_that_puts_rows_back(wrong: str) -> None:
     mesh = AbstractMesh((4,), ("i",), axis_types=(AxisType.Auto,))
