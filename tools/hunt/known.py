@@ -12,16 +12,20 @@ def _wrong(name: str, needs: str, without: str = "", *, page: str = "", upstream
     )
 
 
-def _lost_by_the_runtime(extremum: str) -> Cause:
-    """What is PROVED by the specification, by which the least and greatest of NaN and a number are NaN."""
-    needs = frozenset({"take", f"scatter:{extremum}"})
+def _lost_by_the_runtime(extremum: str, needs: str, text: str) -> Cause:
+    """What is PROVED by the specification, by which the least and greatest of NaN and a number are NaN. A place that is
+    taken from outside gives NaN; where that is equal to no update, a gradient is 0."""
     name = "XLA's CPU runtime leaves NaN out of an extremum over devices"
-    return Cause(name, (FALSE_PROOF,), needs, text=r"not \[.*\bnan\b")
+    return Cause(name, (FALSE_PROOF,), frozenset({*needs.split(), f"scatter:{extremum}"}), text=text)
 
 
 KNOWN: tuple[Cause, ...] = (
-    _lost_by_the_runtime("min"),
-    _lost_by_the_runtime("max"),
+    *(_lost_by_the_runtime(extremum, "take", r"not \[.*\bnan\b") for extremum in ("min", "max")),
+    *(
+        _lost_by_the_runtime(extremum, f"{take} gradient:scatter:2", r"not \[.*\b0\.")
+        for extremum in ("min", "max")
+        for take in ("take", "take_along")
+    ),
     _wrong("a pad that shifts a whole operand is dropped", "pad pad:shift", page="pad-of-whole-operand"),
     _wrong("a pad between elements of a whole operand", "pad pad:inner", "gradient", page="pad-of-whole-operand"),
     _wrong("the gradient of a pad between elements: a strided slice", "gradient:pad:0 pad:inner", "windows"),
