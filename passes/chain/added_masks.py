@@ -7,20 +7,25 @@ so far below (`masked_scores`). Where the largest of scores is taken, some score
 that hang on no argument, on each device. Of others it is a named assumption where the reference makes NaN of a row that
 is masked as a whole, and then the largest is subtracted from scores, and nothing else is done with it. What is only
 shifted by a number, or is multiplied by another one than 0 and 1, is no mask.
+
+In loops and branches, numbers that mask are read as minus infinity, whether they are added or chosen: there the largest
+so far must be a number in each turn on each device, with minus infinity in their place (`always_numbers`). Of rows of
+which a turn leaves nothing before one that leaves something, the number would leave a value that only vanishes later.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
 
 import numpy as np
 
+from hlo_verify.passes.chain.always_numbers import always_numbers, depending
 from hlo_verify.passes.chain.closed_values import closed_values
 from hlo_verify.passes.chain.constant_values import known_numbers
-from hlo_verify.passes.chain.masked_scores import FAR, Masked, MaskWalk, is_mask, numbers_in
+from hlo_verify.passes.chain.masked_scores import FAR, Everything, Masked, MaskWalk, is_mask, numbers_in
 from hlo_verify.passes.chain.masking_numbers import are_finite_at_zero, is_only_subtracted, masks_of, read_as
 from hlo_verify.program.attributes import elements_once, is_splat
 from hlo_verify.program.element_types import DTYPES, is_float
@@ -32,31 +37,49 @@ MOVED = (KEEPS_SPLATS | MOVES | SLICES | LOOKUPS) - {"pad", "concatenate"}
 """Operations that give elements of their first operand, and no others."""
 
 SAID = "what masks by being added to scores is read as their place: exponentials of either are 0"
+INSIDE = "what masks scores in loops or branches is read as minus infinity: exponentials of either are 0"
 LEFT = "; where the largest of scores is taken, not all of them are masked"
 
 
 def both_chosen(given: Module, partitioned: Module) -> tuple[Module | None, Module | None]:
-    """Both modules with masks that choose in the place of those that are added, None where there are none of a module,
-    or the two may not be the same. Of scores that are all masked, a softmax of their own is left where a number is
-    added, a mean where it is chosen, and nothing where the given module masks by minus infinity alone: only then it may
-    be assumed that there are none such."""
+    """Both modules with such masks as `with_chosen_masks` gives, None where it gives none of a module. Of scores that
+    are all masked, a softmax of their own is left where a number is added, a mean where it is chosen, and nothing where
+    the given module masks by minus infinity alone: only then it may be assumed that there are none such."""
     return with_chosen_masks(given), with_chosen_masks(partitioned, may_assume=masks_of(given) == {-inf})
 
 
 def with_chosen_masks(module: Module, *, may_assume: bool = False) -> Module | None:
-    """One module with such masks. `may_assume` says whether it may be assumed that some score is not masked."""
+    """A module with masks that choose in the place of those that are added, or with minus infinity in the place of
+    numbers in loops; None where there are none of them, or the two may not be the same. `may_assume` says whether it
+    may be assumed that some score is not masked."""
     if not any(is_mask(op) and np.isfinite(numbers_in(op)).all() for op in operations(module.main)):
         return None
-    walk = _AddedWalk(known_numbers(module.main), types=value_types(module.main))
-    if not walk.is_harmless(module.main) or not walk.added or walk.is_taken_inside:
+    walk = _walk(module)
+    is_inside = not walk.is_harmless(module.main) or walk.is_taken_inside
+    if is_inside:
+        walk = _walk(module, Everything())
+        if not walk.is_harmless(module.main):
+            return None
+    if not (walk.added or (is_inside and walk.has_numbers)):
         return None
+    devices = 1 if is_global(module) else (module.partitions or 1) * module.replicas
     read = replace(module, main=_Choices(walk, fresh_in(module.main)).made(module.main))
-    if walk.conditions <= closed_values(module.main).keys():
-        devices = 1 if is_global(module) else (module.partitions or 1) * module.replicas
-        is_left, left = are_finite_at_zero(read_as(read, -inf), walk.largest, devices), ""
+    infinite, said = read_as(read, -inf), SAID
+    if is_inside:
+        is_left, read, said = _are_numbers_inside(module, infinite, devices), infinite, INSIDE
+    elif walk.conditions <= closed_values(module.main).keys():
+        is_left = are_finite_at_zero(infinite, walk.largest, devices)
     else:
-        is_left, left = may_assume and is_only_subtracted(module.main, walk), LEFT
-    return replace(read, notes=(*module.notes, SAID + left)) if is_left else None
+        is_left, said = may_assume and is_only_subtracted(module.main, walk), SAID + LEFT
+    return replace(read, notes=(*module.notes, said)) if is_left else None
+
+
+def _are_numbers_inside(module: Module, infinite: Module, devices: int) -> bool:
+    """Whether, in loops and branches, nothing but what is far below is ever subtracted from what is: in a turn that
+    leaves nothing of a row, the largest is minus infinity, and no number is left of it. The module with minus infinity
+    in its place shows what is a number there, if no argument has a say in what masks, or in turns and branches."""
+    walk = _walk(module, always_numbers(infinite, devices))
+    return walk.is_harmless(module.main) and walk.conditions.isdisjoint(depending(module.main))
 
 
 @dataclass(slots=True)
@@ -101,6 +124,10 @@ class _AddedWalk(MaskWalk):
             one = self.numbers.get(op.operands[0])
             return one is not None and one.exact == 1 and op.operands[1] in self.truths
         return op.name in MOVED and op.operands[0] in self.truths
+
+
+def _walk(module: Module, always: Container[Name] | None = None) -> _AddedWalk:
+    return _AddedWalk(known_numbers(module.main), types=value_types(module.main), always=always)
 
 
 @dataclass(slots=True)
@@ -161,6 +188,8 @@ class _Choices:
             yield nowhere
             chosen = (nowhere.results[0] if mark is None else mark for mark, _ in _chosen(op, marks))
             yield self._mark(replace(op, operands=(op.operands[0], *chosen)), name)
+        elif op.name == "minimum" and (found := [mark for mark in marks if mark is not None]):
+            yield self._mark(replace(op, name="or", operands=(found[0], found[-1])), name)
 
     def _mark(self, op: Op, value: Name) -> Op:
         """The operation with a truth value of its own as its result, which says where a value masks."""

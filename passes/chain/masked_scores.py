@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any
@@ -27,6 +27,9 @@ MOVED = KEEPS_SPLATS | MOVES | RESHAPES | SLICES | PARTS | FILLS | LOOKUPS
 SATURATED = frozenset({"exponential", "logistic", "tanh"})
 """Functions that are the same of all numbers that are far below."""
 
+GREATER = BRANCHES | {"maximum", "while"}
+"""Operations that give the greater of what is masked and scores, or may have taken it inside."""
+
 HALF_WAY = 0.5
 """A number above this part of what masks is above what is masked, in any reading."""
 
@@ -43,6 +46,8 @@ class Masked:
     """Whether it is nothing but such numbers: only what a program does with them tells that they mask."""
     is_added: bool = False
     """Whether all of its other elements are 0, so that it masks what it is added to."""
+    is_infinite: bool = False
+    """Whether minus infinity alone masks."""
 
     @property
     def moved(self) -> Masked:
@@ -52,7 +57,18 @@ class Masked:
 
 def _of_all(some: Sequence[Masked]) -> Masked:
     """What is masked where any of those is."""
-    return Masked(scale=min(each.scale for each in some), is_all=all(each.is_all for each in some))
+    return Masked(
+        scale=min(each.scale for each in some),
+        is_all=all(each.is_all for each in some),
+        is_infinite=all(each.is_infinite for each in some),
+    )
+
+
+class Everything(Container[Name]):
+    """All values, where it is asked later which they are."""
+
+    def __contains__(self, _: object) -> bool:
+        return True
 
 
 class ReachesMoreError(Exception):
@@ -75,6 +91,11 @@ class MaskWalk:
     """Whether some of these are taken in loops or branches."""
     conditions: set[Name] = field(default_factory=set)
     """What says which are."""
+    has_numbers: bool = False
+    """Whether numbers mask that get into an exponential (or the like), and not minus infinity alone."""
+    always: Container[Name] | None = None
+    """What is a number in each turn of each loop, where that is known and asked for: the largest of scores is one
+    there alone, and else is masked itself."""
 
     def is_score(self, value: Name) -> bool:
         """Whether it has scores, or is below all of them in either reading."""
@@ -100,9 +121,15 @@ class MaskWalk:
                 continue
             found = self._constant(op) if is_mask(op) else self._of(op)
             if found is not None:
-                self.masked.update(dict.fromkeys(op.results, found))
+                self._keep(op, dict.fromkeys(op.results, found))
             if op.name in KEEPS_SPLATS and op.operands[0] in self.infinite:
                 self.infinite.update(op.results)
+
+    def _keep(self, op: Op, found: Mapping[Name, Masked]) -> None:
+        """What is masked of an operation's results, but for what is always a number where the greater is taken, and
+        after it."""
+        always = () if self.always is None or op.name not in GREATER else self.always
+        self.masked.update({value: masked for value, masked in found.items() if value not in always})
 
     def _constant(self, op: Op) -> Masked:
         """What is masked of a constant: beside other numbers, what masks is one that does."""
@@ -111,7 +138,11 @@ class MaskWalk:
             self.infinite.update(op.results)
         masks = numbers <= FAR
         is_one_kind = bool(np.isfinite(numbers).all() or (numbers == -inf).all())
-        return Masked(is_all=is_one_kind and bool(masks.all()), is_added=bool((masks | (numbers == 0)).all()))
+        return Masked(
+            is_all=is_one_kind and bool(masks.all()),
+            is_added=bool((masks | (numbers == 0)).all()),
+            is_infinite=bool((numbers[masks] == -inf).all()),
+        )
 
     def _of(self, op: Op) -> Masked | None:
         """What is masked of an operation's results; None where nothing is."""
@@ -128,6 +159,8 @@ class MaskWalk:
                 self.scores.update(op.results)
             return None
         if op.name == "reduce" and _is_the_largest(op):
+            if self.always is not None and op.results[0] not in self.always:
+                return _of_all(some)
             self.largest.add(op.results[0])
             self.scores.add(op.results[0])
             return None
@@ -148,9 +181,10 @@ class MaskWalk:
         if op.name == "compare" and self._is_above(op, given):
             return None
         if op.name in SATURATED and len(some) == 1:
+            self.has_numbers |= not some[0].is_infinite
             return None
         if op.name == "minimum":
-            return _of_all(some)
+            return replace(_of_all(some), is_added=self._is_added(op.operands))
         if op.name == "add":
             return self._added(op, given)
         if op.name == "subtract" and given[1] is None:
@@ -186,8 +220,11 @@ class MaskWalk:
                 left.append(replace(masked, under=masked.under | {(condition, chosen_if)}, is_all=False))
         if not left:
             return None
-        is_added = all(masked.is_added if (masked := self.masked.get(v)) else self.is_zero(v) for v in chosen)
-        return replace(left[0] if len(left) == 1 else _of_all(left), is_added=is_added)
+        return replace(left[0] if len(left) == 1 else _of_all(left), is_added=self._is_added(chosen))
+
+    def _is_added(self, values: Iterable[Name]) -> bool:
+        """Whether all that is not masked of some values is 0."""
+        return all(masked.is_added if (masked := self.masked.get(v)) else self.is_zero(v) for v in values)
 
     def is_zero(self, value: Name) -> bool:
         """Whether a value is 0 everywhere."""
@@ -227,12 +264,13 @@ class MaskWalk:
         for region in op.regions:
             self._through(region)
         self.is_taken_inside |= self.largest != taken
-        if not self.masked.keys().isdisjoint(v for region in op.regions for v in region.results):
+        is_masked = not self.masked.keys().isdisjoint(v for region in op.regions for v in region.results)
+        if is_masked or self._decides(op):
             self.conditions.add(op.operands[0])
         for n, result in enumerate(op.results):
             some = [self.masked[region.results[n]] for region in op.regions if region.results[n] in self.masked]
             if some:
-                self.masked[result] = replace(_of_all(some), is_all=False)
+                self._keep(op, {result: replace(_of_all(some), is_all=False)})
 
     def _loop(self, op: Op) -> None:
         """What a loop carries is masked if it is at the start or after a turn."""
@@ -255,13 +293,19 @@ class MaskWalk:
                 break
             carried = after
         self.is_taken_inside |= self.largest != taken
-        if any(carried):
+        if any(carried) or self._decides(op):
             self.conditions.update(_deciding(op))
-        self.masked.update({v: x for v, x in zip(op.results, carried, strict=True) if x is not None})
+        self._keep(op, {v: x for v, x in zip(op.results, carried, strict=True) if x is not None})
+
+    def _decides(self, op: Op) -> bool:
+        """Whether what is always a number hangs on the branch that is taken, or on the turns of a loop: something is
+        masked inside."""
+        inside = (v for region in op.regions for inner in operations(region) for v in (*inner.operands, *inner.results))
+        return self.always is not None and not self.masked.keys().isdisjoint(inside)
 
     def _carried(self, value: Name) -> Masked | None:
         masked = self.masked.get(value)
-        return masked and Masked(scale=masked.scale)
+        return masked and Masked(scale=masked.scale, is_infinite=masked.is_infinite)
 
 
 def _deciding(op: Op) -> set[Name]:

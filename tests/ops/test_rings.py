@@ -205,11 +205,10 @@ def test_units_cancel_whatever_they_are() -> None:
     assert ring_verdict(softmax, ring_of_softmax("forgotten")) is Verdict.PROVED
 
 
-@pytest.mark.drawn(1)
-@pytest.mark.parametrize(("sink", "start"), [(2.0, (-math.inf, 2.0)), (1.0, (0.0, 2.0))])
-def test_a_sum_in_units_of_an_infinity_starts_from_nothing(sink: float, start: tuple[float, float]) -> None:
+def test_a_sum_in_units_of_an_infinity_starts_from_nothing() -> None:
     """Whatever a sum starts from is lost with exp(-infinity) at the first turn: it adds nothing, and is no sink."""
-    assert ring_verdict(partial(softmax, sink=sink), ring_of_softmax(start=start)) is Verdict.UNKNOWN
+    assert ring_verdict(partial(softmax, sink=2.0), ring_of_softmax(start=(-math.inf, 2.0))) is Verdict.UNKNOWN
+    assert ring_verdict(partial(softmax, sink=1.0), ring_of_softmax(start=(0.0, 2.0))) is Verdict.UNKNOWN
 
 
 def ring_of_maxima(

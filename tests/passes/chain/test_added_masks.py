@@ -194,7 +194,6 @@ NO_MASKS: dict[str, Function] = {
     "two of truths": lambda s, m: jax.nn.softmax(s + (2.0 - (m > 0)) * -1e9, -1),
     "a table": lambda s, m: jax.nn.softmax(s + jnp.where(KEEP, m, -1e9), -1),
     "minus infinity": lambda s, m: jax.nn.softmax(s + jnp.where(KEEP, 0.0, INFINITE), -1),
-    "in a loop": lambda s, m: lax.fori_loop(0, 2, lambda i, x: jax.nn.softmax(x + jnp.where(KEEP, 0.0, -1e9), -1), s),
     "minus infinity times 0": lambda s, m: jax.nn.softmax(
         s + (1.0 - (m > 0.0).astype(jnp.float32)) * INFINITE + jnp.where(KEEP, 0.0, -1e9), -1
     ),
