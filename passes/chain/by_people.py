@@ -135,10 +135,12 @@ def _proof_with_rests(
     given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
 ) -> tuple[Proof | None, Amplified | None]:
     """A proof where numbers of both modules are what others of theirs leave of 1, but for those whose roundings do not
-    stay roundings: a sign hangs on 0.9 and 0.1, and next to it 0.99 is beside 0.01."""
+    stay roundings: a sign hangs on 0.9 and 0.1, and next to it 0.99 is beside 0.01. These are read where something is
+    multiplied by them first: `1 - 0.999**t` moves by much more than a rounding, `0.999*v + 0.001*g*g` does not."""
     but: list[str] = []
+    weights: list[str] = []
     amplifies: Amplified | None = None
-    while (rests := with_rests(given, partitioned, but)) is not None:
+    while (rests := with_rests(given, partitioned, but, weights)) is not None:
         first, second = (reading.module for reading in rests)
         proof, far = proof_if_alike(first, second, account), None
         for paired, one, other in ((as_they_are, first, second), (_turned, second, first)):
@@ -155,7 +157,9 @@ def _proof_with_rests(
         amplifies = amplifies or far
         if set(far.constants) <= set(but):
             break
-        but += far.constants
+        again = [number for number in far.constants if number in weights]
+        but += again
+        weights += [number for number in far.constants if number not in again]
     return None, amplifies
 
 

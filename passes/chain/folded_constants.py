@@ -170,9 +170,12 @@ def _is_made(found: Computed) -> bool:
     return bool(found.operands) and (not is_there or any(x.rounded == 0 for x in found.operands))
 
 
-def with_rests(first: Module, second: Module, but: Collection[str] = ()) -> tuple[Reading, Reading] | None:
+def with_rests(
+    first: Module, second: Module, but: Collection[str] = (), as_weights: Collection[str] = ()
+) -> tuple[Reading, Reading] | None:
     """Two modules that people wrote, with numbers in either that are 1 less another one of theirs read as that: 0.9
-    beside 0.1 is `1 - 0.1`; but for those that would be read so. None where there are no such numbers."""
+    beside 0.1 is `1 - 0.1`; but for those that would be read so, and `as_weights` only where something is multiplied by
+    them: 0.9 may be the base of a power as well. None where there are no such numbers."""
     uses = [_uses(module.main) for module in (first, second)]
     keys = sorted(uses[0].keys() | uses[1].keys())
     if not allows("joined_by_people", len(keys)):
@@ -184,7 +187,17 @@ def with_rests(first: Module, second: Module, but: Collection[str] = ()) -> tupl
             rests.setdefault(whole, found)
     if not rests:
         return None
-    meant = [{use: rest for key, rest in rests.items() for use in of.get(key, ())} for of in uses]
+    meant = [
+        {
+            use: rest
+            for key, rest in rests.items()
+            for use, (name, *_) in of.get(key, {}).items()
+            if name == "multiply" or rest.meaning not in as_weights
+        }
+        for of in uses
+    ]
+    if not any(meant):
+        return None
     return _unfolded(first, meant[0]), _unfolded(second, meant[1])
 
 

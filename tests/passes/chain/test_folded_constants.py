@@ -304,6 +304,24 @@ def test_what_is_left_of_one_in_either_module(whole: float, part: float, is_rest
         assert found is None or any("1 - " in said for reading in found for said in reading.said)
 
 
+def test_a_rest_is_one_where_something_is_multiplied_by_it() -> None:
+    """A number that is a weight and the base of a power may be read as a rest in the weight alone, or in neither."""
+    weight, power = apply("%v", "multiply", "%x", "%c"), apply("%w", "power", "%c", "%x")
+    rest = "0.899999976 is 1 - 0.100000001"
+    for uses, as_weights, found in (
+        ((weight, power), (), ["multiply", "power"]),
+        ((weight, power), (rest,), ["multiply"]),
+        ((power,), (rest,), []),
+    ):
+        module = load(program(constant("%c", 0.9), constant("%d", 0.1), *uses, apply("%y", "add", "%x", "%d")))
+        readings = with_rests(module, module, as_weights=as_weights)
+        read = (
+            [] if readings is None else [op for op in readings[0].module.main.ops if op.name in ("multiply", "power")]
+        )
+        assert [op.name for op in read if not readings or readings[0].meant.keys() & set(op.operands)] == found
+        assert with_rests(module, module, (rest,), as_weights) is None
+
+
 @pytest.mark.parametrize("kinds", [("f64", "f16"), ("f16", "f64"), ("f32", "bf16")])
 def test_numbers_of_two_types_are_no_rests_of_each_other(kinds: tuple[str, str]) -> None:
     """The bits of one are not as many as those of the other."""

@@ -1,0 +1,61 @@
+"""Steps of optimizers that people spell by weights, `0.9*m + 0.1*g`, or by differences, `m + 0.1*(g - m)`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+
+MESH = jax.sharding.AbstractMesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+MATRIX = jax.ShapeDtypeStruct((8, 2), jnp.float32)
+STEP = jax.ShapeDtypeStruct((), jnp.float32)
+ARGUMENTS = (MATRIX, MATRIX, MATRIX, jax.ShapeDtypeStruct((4, 8, 2), jnp.float32), STEP)
+SPLIT = (P("d"), P("d"), P("d"), P("d"), P())
+
+State = tuple[jax.Array, jax.Array, jax.Array]
+Step = Callable[[jax.Array, jax.Array, jax.Array, jax.Array, jax.Array], State]
+
+
+def adamw(w: jax.Array, m: jax.Array, v: jax.Array, grads: jax.Array, t: jax.Array) -> State:
+    """A step with decayed weights, whose moments are corrected by powers of the weights that they have."""
+    g = grads.mean(0)
+    m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+    first, second = m / (1 - 0.9**t), v / (1 - 0.999**t)
+    return w - 1e-3 * (first / (jnp.sqrt(second) + 1e-8) + 0.1 * w), m, v
+
+
+def by_differences(*, rate: float = 0.1, base: float = 0.999, decay: float = 1e-3 * 0.1) -> Step:
+    """The same of shards, moments moved by a part of what gradients differ from them by."""
+
+    def local(w: jax.Array, m: jax.Array, v: jax.Array, grads: jax.Array, t: jax.Array) -> State:
+        g = lax.psum_scatter(grads[0], "d", scatter_dimension=0, tiled=True) / 4
+        m, v = m + rate * (g - m), v + 0.001 * (g**2 - v)
+        first, second = m / (1 - 0.9**t), v / (1 - base**t)
+        return w * (1 - decay) - 1e-3 * first / (jnp.sqrt(second) + 1e-8), m, v
+
+    return jax.shard_map(local, mesh=MESH, in_specs=SPLIT, out_specs=(P("d"),) * 3)
+
+
+@pytest.mark.parametrize(
+    ("step", "verdict"),
+    [
+        (by_differences(), Verdict.PROVED),
+        (by_differences(rate=0.11), Verdict.UNKNOWN),
+        (by_differences(base=0.99), Verdict.UNKNOWN),
+        (by_differences(decay=1e-3), Verdict.UNKNOWN),
+    ],
+)
+def test_moments_that_are_corrected_by_powers_of_their_weights(step: Step, verdict: Verdict) -> None:
+    """The rounding of 0.999 is one in `0.999*v`, and a thousand in `1 - 0.999**t`, where it is not read as a rest. No
+    witness is looked for, so that what is wrong is not refuted before."""
+    pair = jax.jit(adamw).trace(*ARGUMENTS), jax.jit(step).trace(*ARGUMENTS)
+    report = hlo_verify.verify(*pair, assume={"v": "nonnegative"}, refute=False)
+    assert report.verdict is verdict, report
+    assert verdict is Verdict.UNKNOWN or any("1 - 0.00100000005, rounded" in said for said in report.assumptions)
