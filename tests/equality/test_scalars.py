@@ -298,6 +298,8 @@ BRANCHES: dict[str, Function] = {
     "sqrt(x)**2": lambda x, y: jnp.sqrt(x) ** 2 * y / jnp.maximum(x, 1e-3),
     "guarded": lambda x, y: y * x / jnp.where(x > 0, x, 1.0) / jnp.where(x > 0, 1.0, x),
     "of x - 1": lambda x, y: y * (x - 1) / (x - 1),
+    "clipped": lambda x, y: jnp.minimum(x, 2) / x,
+    "clipped by cases": lambda x, y: jnp.where(x > 2, 2 / x, 1.0),
 }
 TESTS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "x > 0": lambda x: x > 0,
