@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 
 import numpy as np
 
 from hlo_verify.evaluate import (
+    Blocks,
     Dimension,
     Zeros,
+    allows,
     default_scale,
     index_limits,
     ordered_sizes,
@@ -21,11 +24,19 @@ from hlo_verify.evaluate.sparing import Sparing
 from hlo_verify.passes.refute.plainer import filled
 from hlo_verify.passes.refute.trial import Inputs
 from hlo_verify.program.allowed_values import Values
-from hlo_verify.program.element_types import is_integer
+from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import Module, Name, operations, value_types
 from hlo_verify.program.op_families import COLLECTIVES
 from hlo_verify.program.pair import Pair
 from hlo_verify.program.preconditions import assumed
+
+
+class Zeroed(Enum):
+    """Which floats are 0: half of the elements of each argument, or all of half of the arguments, or of the others."""
+
+    ELEMENTS = auto()
+    SOME = auto()
+    OTHERS = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +57,8 @@ class Draw:
     """Whether those that few results depend on are smaller by 2^-12 to 2^-28: a state hides what it is updated by."""
     edges: bool = False
     """Whether numbers are such as wrap, or are halves, but for integers that index something."""
+    zeros: Zeroed | None = None
+    """Which floats are 0, where the user allows it."""
 
 
 EVEN = (
@@ -67,9 +80,14 @@ EVEN = (
 """Small values tell the constants apart that are added to a variance, large ones what saturates, those at the edges of
 a type what wraps or is rounded."""
 
-DRAWS = (*EVEN, *(replace(draw, uneven=True, faint=True) for draw in EVEN))
+AT_ZERO = tuple(Draw(1.0, 8, 8, zeros=zeros) for zeros in Zeroed)
+"""Where a slope jumps, programs may differ at that place alone: `maximum(x, 0)` and `abs(x)` have others at 0."""
+
+DRAWS = (*EVEN, *(replace(draw, uneven=True, faint=True) for draw in EVEN), *AT_ZERO)
 """Tried in turn, with inputs that are cheap to evaluate (`granularity`). When nothing was found, every draw is tried
 once more with as many values as an evaluation may have (`Limits`)."""
+
+HALF = 0.5
 
 TABLE = 16
 """In so many classes a table is split finely."""
@@ -211,4 +229,22 @@ class Drawing:
             for n, (type_, tiles) in enumerate(zip(logical.main.argument_types, tiles_of, strict=True))
         )
         types = logical.main.argument_types
-        return tuple(filled(blocks, 0, types[n], allowed[n]) if n in zero else blocks for n, blocks in enumerate(drawn))
+        inputs = (filled(blocks, 0, types[n], allowed[n]) if n in zero else blocks for n, blocks in enumerate(drawn))
+        return tuple(inputs) if draw.zeros is None else self._zeroed(draw.zeros, tuple(inputs), known)
+
+    def _zeroed(self, zeros: Zeroed, inputs: Inputs, known: Known) -> Inputs:
+        """Inputs of which some floats are 0, but for what a logarithm or the like takes."""
+        generator = np.random.default_rng(len(inputs))
+        is_first = generator.permutation(len(inputs)) % 2 == 0
+        types, allowed = self.pair.logical.main.argument_types, assumed(self.pair.logical)
+        changed: list[Blocks] = []
+        for n, blocks in enumerate(inputs):
+            if zeros is Zeroed.ELEMENTS:
+                keep = generator.random(blocks.values.shape) < HALF
+                values = np.where(keep, blocks.values, np.zeros_like(blocks.values))
+                none = replace(blocks, values=values)
+            else:
+                none = filled(blocks, 0, types[n], None) if is_first[n] == (zeros is Zeroed.SOME) else blocks
+            is_left = not is_float(types[n].dtype) or n in known.positive or not allows(allowed[n], none)
+            changed.append(blocks if is_left else none)
+        return tuple(changed)

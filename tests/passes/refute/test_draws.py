@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from hlo_verify.passes.load.load import load
-from hlo_verify.passes.refute.draws import DRAWS, Drawing, shards_inside
+from hlo_verify.passes.refute.draws import AT_ZERO, DRAWS, EVEN, Drawing, Zeroed, shards_inside
 from hlo_verify.passes.refute.search import Search
 from hlo_verify.program.pair import Pair, pair_of
+from hlo_verify.program.preconditions import apply, parse
+from tests.passes.refute.test_search import pair
 from tests.support.pairs import REPLICATED, module, on
 
 SIZE, DEVICES = 64, 4
@@ -102,3 +106,33 @@ def test_shards_that_change_places_are_found() -> None:
     right, wrong = permuted("[[0, 0], [1, 1], [2, 2], [3, 3]]"), permuted("[[0, 0], [1, 2], [2, 1], [3, 3]]")
     assert not Search(split_inside(right)).find([0], draws=4)
     assert Search(split_inside(wrong)).find([0], draws=4) == {0}
+
+
+DECIDED = """
+    %z = stablehlo.constant dense<0.0> : TYPE
+    %p = stablehlo.multiply %v, %w : TYPE
+    %a = stablehlo.add %p, %x : TYPE
+    %c = stablehlo.compare GT, %a, %z : (TYPE, TYPE) -> tensor<8xi1>
+    %y = stablehlo.select %c, %a, %u : tensor<8xi1>, TYPE
+"""
+
+
+def test_what_differs_at_0_alone_is_found() -> None:
+    """Slopes of `maximum(a, 0)` do, for an `a` that is 0 where several arguments are."""
+    modules = pair("tensor<8xf32>", "vwxu", "y", DECIDED, "GT", "GE")
+    assert Search(modules).find([0], draws=2 * len(EVEN)) == set()
+    assert Search(modules).find([0]) == {0}
+
+
+def test_zeros_are_drawn_where_they_are_allowed() -> None:
+    """Half of the elements of each argument, and of the arguments half as a whole; none that has to be positive."""
+    modules = pair("tensor<8xf32>", "vwxu", "y", DECIDED, "GT", "GE")
+    for zeros in Zeroed:
+        (draw,) = (draw for draw in AT_ZERO if draw.zeros is zeros)
+        for kept in ((), (0, 2)):
+            logical = apply(modules.logical, [parse(f"arg{n} is positive") for n in kept])
+            inputs = Drawing(replace(modules, logical=logical)).draw(draw, 0)
+            some = [n for n, blocks in enumerate(inputs) if not blocks.values.all()]
+            assert (some or kept) and not set(some) & set(kept)
+            assert kept or (len(some) == 2) is (zeros is not Zeroed.ELEMENTS)
+            assert zeros is Zeroed.ELEMENTS or not any(inputs[n].values.any() for n in some)
