@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from hlo_verify.passes.chain.added_masks import both_chosen
 from hlo_verify.passes.chain.amplified import Amplified, amplified
-from hlo_verify.passes.chain.folded_constants import with_rests
+from hlo_verify.passes.chain.folded_constants import with_irrationals, with_rests
 from hlo_verify.passes.chain.masking_numbers import mask_otherwise, masked_alike
 from hlo_verify.passes.chain.proofs import (
     Modules,
@@ -128,7 +128,29 @@ def _proof_of_readings(
     if proof is None:
         proof, farther = _proof_with_rests(given, partitioned, alone, account)
         far = far or farther
+    if proof is None:
+        proof, farther = _proof_with_irrationals(given, partitioned, alone, account)
+        far = far or farther
     return proof, far
+
+
+def _proof_with_irrationals(
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
+) -> tuple[Proof | None, Amplified | None]:
+    """A proof where numbers of both modules are multiples of roots of 2 and of pi."""
+    readings = with_irrationals(given, partitioned)
+    if readings is None:
+        return None, None
+    first, second = (reading.module for reading in readings)
+    proof = proof_if_alike(first, second, account)
+    if proof is None:
+        return None, None
+    pairs = ((first, partitioned), readings[0]), (alone(second), readings[1])
+    far = next(filter(None, (amplified(*pair, reading.meant, account.session) for pair, reading in pairs)), None)
+    if far is not None:
+        return None, far
+    said = dict.fromkeys((*proof.report.assumptions, *readings[0].said, *readings[1].said))
+    return replace(proof, report=replace(proof.report, assumptions=tuple(said))), None
 
 
 def _proof_with_rests(

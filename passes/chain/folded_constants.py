@@ -35,6 +35,7 @@ from hlo_verify.passes.chain.constant_values import (
     multiples,
     rest_of_one,
 )
+from hlo_verify.passes.chain.irrational_numbers import irrational
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, operations
 from hlo_verify.program.op_families import KEEPS_SPLATS
@@ -198,6 +199,17 @@ def with_rests(
     ]
     if not any(meant):
         return None
+    return _unfolded(first, meant[0]), _unfolded(second, meant[1])
+
+
+def with_irrationals(first: Module, second: Module) -> tuple[Reading, Reading] | None:
+    """Two modules that people wrote, with numbers in either that are multiples of roots of 2 and of pi read as these.
+    None where there are no such numbers."""
+    uses = [_uses(module.main) for module in (first, second)]
+    known = {key: found for key in uses[0].keys() | uses[1].keys() if (found := irrational(key)) is not None}
+    if not known:
+        return None
+    meant = [{use: known[key] for key in known for use in of.get(key, ())} for of in uses]
     return _unfolded(first, meant[0]), _unfolded(second, meant[1])
 
 

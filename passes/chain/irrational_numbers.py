@@ -1,0 +1,49 @@
+"""Roots of 2 and of pi in numbers that people wrote: 0.707106769, 1.12837923 and 2.50662827 are `1/sqrt(2)`,
+`2/sqrt(pi)` and `sqrt(2*pi)`, rounded, as a normal distribution and functions of it (an exact GELU) have them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from hlo_verify.passes.chain.constant_values import Computed, Key, applied, function_of, is_within, number_of
+from hlo_verify.program.element_types import DTYPES
+
+POWERS = range(-3, 4)
+"""The powers of two, of which the roots are multiples."""
+
+_CLOSE = 1e-3
+"""What is farther off than this part of a number is not looked at in exact numbers; bfloat16 has eight bits."""
+
+
+def irrational(number: Key) -> Computed | None:
+    """A number as a multiple, by a power of two, of roots of 2 and of pi, or of their inverses; None if it is none."""
+    dtype, value = number[0], np.frombuffer(number[1], DTYPES[number[0]])[0]
+    if not np.isfinite(float(value)):
+        return None
+    for found in _multiples(dtype, float(value)):
+        near = replace(found, rounded=value, beside=found.literals)
+        if near.is_rounded and is_within(near, near.roundings):
+            return near
+    return None
+
+
+def _multiples(dtype: str, value: float) -> Iterator[Computed]:
+    scalar = np.dtype(DTYPES[dtype]).type
+    two, pi = (number_of(dtype, scalar(x)) for x in (2, np.pi))
+    roots = [function_of("sqrt", x) for x in (two, pi) if x is not None]
+    if len(roots) < 2 or None in roots:
+        return
+    of_two, of_pi = (root for root in roots if root is not None)
+    both = next(applied("multiply", (of_two, of_pi)))
+    for base, below in ((of_two, None), (both, None), (None, of_pi), (None, both), (of_two, of_pi), (None, of_two)):
+        for power in POWERS:
+            factor = number_of(dtype, scalar(np.copysign(2.0**power, value)))
+            if factor is None:
+                continue
+            above = factor if base is None else next(applied("multiply", (factor, base)), None)
+            made = above if below is None or above is None else next(applied("divide", (above, below)), None)
+            if made is not None and abs(float(made.exact) - value) <= _CLOSE * abs(value):
+                yield made

@@ -1,0 +1,88 @@
+"""Multiples of roots of 2 and of pi, as an exact GELU and a normal distribution have them, in whatever spelling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+import hlo_verify
+from hlo_verify import Verdict
+from hlo_verify.passes.chain.constant_values import Key
+from hlo_verify.passes.chain.irrational_numbers import irrational
+from tests.passes.chain.test_masking_numbers import MESH, P
+
+ROOTS = {
+    "sqrt(1/2)": math.sqrt(0.5),
+    "-2/sqrt(pi)": -2 / math.sqrt(math.pi),
+    "sqrt(2 pi)": math.sqrt(2 * math.pi),
+    "sqrt(2/pi)": math.sqrt(2 / math.pi),
+    "1/sqrt(8 pi)": 1 / math.sqrt(8 * math.pi),
+}
+
+
+def key(value: float, dtype: type[np.floating] = np.float32) -> Key:
+    return "f64" if dtype is np.float64 else "f32", dtype(value).tobytes()
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_a_multiple_of_roots(name: str) -> None:
+    for dtype in (np.float32, np.float64):
+        found = irrational(key(ROOTS[name], dtype))
+        assert found is not None and found.is_rounded
+        assert math.isclose(float(found.exact), ROOTS[name], rel_tol=1e-6)
+        for factor in (1 + 2.0**-18, 1 - 2.0**-18, 0.99, 3, 1 / 32):
+            assert irrational(key(ROOTS[name] * factor, dtype)) is None
+    assert irrational(key(ROOTS[name], np.float64)) != irrational(key(ROOTS[name]))
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 2.0, 0.7, 0.70711, 1.4142, 0.3989, math.inf, math.nan])
+def test_other_numbers(value: float) -> None:
+    assert irrational(key(value)) is None
+
+
+Slope = Callable[[jax.Array], jax.Array]
+ROOT, DENSITY = np.float32(math.sqrt(2)), np.float32(math.sqrt(2 * math.pi))
+
+
+def gelu(x: jax.Array) -> jax.Array:
+    return jax.vmap(jax.grad(lambda h: jax.nn.gelu(h, approximate=False)))(x)
+
+
+def by_hand(root: float = ROOT, density: float = DENSITY, factor: float = -0.5) -> Slope:
+    return lambda x: 0.5 * (1 + lax.erf(x / root)) + x * jnp.exp(factor * x * x) / density
+
+
+def normal(x: jax.Array) -> jax.Array:
+    return jnp.exp(-((x / ROOT) ** 2)) / DENSITY
+
+
+SLOPES: dict[str, tuple[Slope, Slope]] = {
+    "exact GELU": (gelu, by_hand()),
+    "exact GELU by a product": (
+        gelu,
+        lambda x: 0.5 * (1 + lax.erf(x * 0.70710678)) + x * jnp.exp(-0.5 * x * x) * 0.39894228,
+    ),
+    "a normal distribution": (normal, lambda x: 0.39894228 * jnp.exp(-0.5 * x**2)),
+    "half of the slope of an error function": (normal, lambda x: jax.vmap(jax.grad(lax.erf))(x / ROOT) / ROOT / 2),
+    "other: another density": (gelu, by_hand(density=2.5066)),
+    "other: another root": (gelu, by_hand(root=1.4142)),
+    "other: another width": (gelu, by_hand(factor=-1.0)),
+    "other: without a root": (normal, lambda x: 0.28209479 * jnp.exp(-0.5 * x**2)),
+    "other: nothing else is left": (lambda x: (x * DENSITY * 0.39894228 - x) * 1e9, lambda x: 0 * x),
+    "other: what a root leaves": (lambda x: (x * ROOT * 0.70710678 - x) * 1e9 + x, lambda x: x),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_spellings_with_roots(name: str) -> None:
+    """Of those that are other ones, no witness is looked for."""
+    whole, part = SLOPES[name]
+    local = jax.shard_map(part, mesh=MESH, in_specs=P("d"), out_specs=P("d"))
+    found = hlo_verify.check(whole, local, jax.ShapeDtypeStruct((8,), jnp.float32), refute=False)
+    assert (found.verdict is Verdict.PROVED) is not name.startswith("other"), found
