@@ -380,9 +380,9 @@ def function_of(name: str, operand: Computed) -> Computed | None:
     if operand.exact <= 0 or not allows("folded_roundings", operand.roundings + 1):
         return None
     compute, exactly = UNARY[name]
-    with localcontext(prec=DIGITS):
+    with localcontext(prec=DIGITS), np.errstate(all="ignore"):
         exact = Fraction(exactly(Decimal(operand.exact.numerator) / Decimal(operand.exact.denominator)))
-    rounded = _scalar(operand.dtype)(compute(operand.rounded))
+        rounded = _scalar(operand.dtype)(compute(operand.rounded))
     return Computed(operand.dtype, rounded, exact, name, (operand,)) if np.isfinite(float(rounded)) else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hlo_verify.passes.chain.constant_values import computed
 from hlo_verify.passes.chain.folded_constants import Folded, with_rests
 from hlo_verify.passes.chain.pair_programs import pair_of_wholes
 from hlo_verify.passes.diagnose.examine import prove
@@ -276,6 +277,17 @@ def test_the_logarithm_of_a_base() -> None:
         after = program(constant("%c", number), apply("%z", "multiply", "%x", "%c"), apply("%y", "exponential", "%z"))
         found = next(Folded(by_people=True).readings(load(before), load(after))).said
         assert bool(found) is is_found
+
+
+def test_a_function_that_is_too_large_for_its_type_is_no_number() -> None:
+    """Which numpy warns of, of types of half precision too."""
+    large = program(
+        constant("%c", 6e4, "tensor<f16>"),
+        apply("%e", "exponential", "%c", kind="tensor<f16>"),
+        apply("%y", "multiply", "%x", "%e", kind="tensor<f16>"),
+        kind="tensor<f16>",
+    )
+    assert all(np.isfinite(float(found.rounded)) for found in computed(load(large).main))
 
 
 @pytest.mark.parametrize(
