@@ -35,7 +35,9 @@ class Region:
     """Terms that are not 0 in any case that is asked about."""
 
     def exists(self, *more: tuple[Poly, bool]) -> bool:
-        """Whether the case may exist, and more be known in it, products of atoms taken for any numbers."""
+        """Whether the case may exist, and more be known in it, products of atoms taken for any numbers. Raises
+        `TimeUpError` where the session's time is up."""
+        self.effort.session.check()
         context = z3_context()
         solver = z3.SolverFor("QF_LRA", ctx=context)
         limits = self.effort.limits

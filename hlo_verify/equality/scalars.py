@@ -17,22 +17,19 @@ import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
+from hlo_verify.equality import in_cases
 from hlo_verify.equality.computed_anyway import Anyway
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.known_signs import Region, are_defined
 from hlo_verify.equality.opening import opened
 from hlo_verify.equality.scalar_values import is_far
 from hlo_verify.equality.sides import EXPECTED, FOUND, is_of, together
-from hlo_verify.index import expr
-from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows
-from hlo_verify.terms import algebra, guards, signs
-from hlo_verify.terms.clipping_laws import difference_of_squares
-from hlo_verify.terms.doubts import INFINITE, INTEGRAL
+from hlo_verify.terms import algebra, signs
+from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import (
     ABS,
     EXPONENTIAL,
-    EXTREMA,
     INVERSE,
     IS_ZERO,
     LOG,
@@ -44,8 +41,6 @@ from hlo_verify.terms.functions import (
 )
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.losses import without_zeros
-from hlo_verify.terms.machine import own_value
-from hlo_verify.terms.quotient_signs import numerator
 from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.term import (
     ONE,
@@ -56,10 +51,8 @@ from hlo_verify.terms.term import (
     Monomial,
     Number,
     Poly,
-    Read,
     make_poly,
     number,
-    of_atom,
 )
 
 TANH, SINH, COSH, SIGN = real("tanh"), real("sinh"), real("cosh"), real("sign")
@@ -98,7 +91,7 @@ def _hides_doubt(p: Poly, anyway: Anyway) -> bool:
 
 def _depends_on_place(p: Poly) -> bool:
     """Whether a term has conditions on where it is: such cases are taken apart before."""
-    return any(isinstance(a, Guard) and not _is_whole(a.form) for mono, _ in p.items for a, _ in mono)
+    return any(isinstance(a, Guard) and not in_cases.is_whole(a.form) for mono, _ in p.items for a, _ in mono)
 
 
 def _applied(p: Poly, seen: set[Apply] | None = None) -> Iterator[Apply]:
@@ -146,16 +139,16 @@ def _holds(p: Poly, region: Region) -> bool:
     condition = _first_condition(p)
     if condition is None:
         return _vanishes(p, region) or region.shows_zero(p) or _vanishes_between(p, region)
-    tested = _tested(condition)
+    tested = in_cases.tested(condition)
     if isinstance(condition, Apply) and condition.function in AT_ZERO:
         return all(_holds_beside(p, condition, sign, region) for sign in (1, -1, 0))
     if isinstance(condition, Apply) and condition.function != POSITIVE:  # where the sides are equal, either will do
         for is_positive, other in ((True, algebra.scale(tested, -1)), (False, tested)):
             if not region.exists((other, True)):
-                return _holds(_decided(p, condition, is_positive), region)
+                return _holds(in_cases.decided(p, condition, is_positive), region)
     for is_positive in (True, False):
         region.known.append((tested, is_positive))
-        holds = not region.exists() or _holds(_decided(p, condition, is_positive), region)
+        holds = not region.exists() or _holds(in_cases.decided(p, condition, is_positive), region)
         region.known.pop()
         if not holds:
             return False
@@ -166,7 +159,7 @@ def _vanishes_between(p: Poly, region: Region) -> bool:
     """Whether a term is 0 where conditions leave one value of an atom alone: neither `s < 1` nor `s > 1`."""
     for tested, is_positive in region.known:
         if not is_positive and not region.exists((algebra.scale(tested, -1), True)):
-            there = _where(p, tested, 0)
+            there = in_cases.where(p, tested, 0)
             if there is not p and _vanishes(there, region):
                 return True
     return False
@@ -181,10 +174,10 @@ def _excludes(p: Poly, region: Region, excluded: Sequence[int]) -> bool:
     condition = next((a for a in _conditions(p) if not isinstance(a, Apply) or a.function not in AT_ZERO), None)
     if condition is None:
         return region.excludes(p, *excluded)
-    tested = _tested(condition)
+    tested = in_cases.tested(condition)
     for is_positive in (True, False):
         region.known.append((tested, is_positive))
-        holds = not region.exists() or _excludes(_decided(p, condition, is_positive), region, excluded)
+        holds = not region.exists() or _excludes(in_cases.decided(p, condition, is_positive), region, excluded)
         region.known.pop()
         if not holds:
             return False
@@ -198,21 +191,11 @@ def _holds_beside(p: Poly, condition: Apply, sign: int, region: Region) -> bool:
     before = len(region.known)
     region.known += [(tested, sign > 0), (opposite, sign < 0)]
     value = number(sign if condition.function == SIGN else int(not sign))
-    holds = not region.exists() or _holds(_where(_replaced(p, {condition: value}), tested, sign), region)
+    holds = not region.exists() or _holds(
+        in_cases.where(in_cases.replaced(p, {condition: value}), tested, sign), region
+    )
     del region.known[before:]
     return holds
-
-
-def _where(p: Poly, tested: Poly, sign: int) -> Poly:
-    """The term where another one has a sign, or is 0: then an atom of that is what the others make of it."""
-    if sign:
-        return p
-    for mono, c in tested.items:
-        ((atom, n), *others) = mono or ((None, 0),)
-        rest = algebra.build({other: k for other, k in tested.items if other != mono})
-        if n == 1 and not others and isinstance(atom, Read) and all(atom is not a for m, _ in rest.items for a, _ in m):
-            return _replaced(p, {atom: algebra.scale(rest, -1 / Fraction(c))})
-    return p
 
 
 def _first_condition(p: Poly) -> Apply | Guard | None:
@@ -230,85 +213,7 @@ def _first_condition(p: Poly) -> Apply | Guard | None:
 def _conditions(p: Poly) -> Iterator[Apply | Guard]:
     """What a term is made of that the sign of something decides, the innermost first."""
     yield from (a for a in _applied(p) if a.function in CONDITIONS or a.function in AT_ZERO)
-    yield from (a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard) and _is_whole(a.form))
-
-
-def _is_whole(e: Index) -> bool:
-    """Whether an index expression is of integers that are what the machine holds as they stand."""
-    for part, _ in e.items:
-        atom = own_value(part)
-        if atom is None or not INTEGRAL.fullmatch(atom.tensor.dtype) or atom.tensor.bodies:
-            return False
-    return True
-
-
-def _tested(condition: Apply | Guard) -> Poly:
-    """The term whose sign decides what a condition or a function is."""
-    if isinstance(condition, Guard):
-        end = condition.hi if condition.lo is None else condition.lo - 1
-        assert end is not None
-        return algebra.of_index(expr.shift(condition.form, -end))
-    if condition.function in EXTREMA.values():
-        return _of_one_sign(algebra.subtract(condition.args[0], condition.args[1]))
-    return _of_one_sign(condition.args[0])
-
-
-def _of_one_sign(p: Poly) -> Poly:
-    """A term that has the sign of another, and is 0 where that is: of `1 - 1/n`, for a positive n, `n - 1`; of
-    `exp(a) - exp(b)`, `a - b`; of `sqrt(a) - 2`, `a - 4`."""
-    top = numerator(p)
-    while top is not None:
-        p, top = top, numerator(top)
-    p = difference_of_squares(p) or p
-    if len(p.items) != 2 or p.items[0][1] != -p.items[1][1]:
-        return p
-    difference = ZERO
-    for mono, c in p.items:
-        exponents = [(a.args[0], n) for a, n in mono if isinstance(a, Apply) and a.function == EXPONENTIAL]
-        if len(exponents) < len(mono):
-            return p
-        difference = algebra.add(difference, *(algebra.scale(arg, n * c) for arg, n in exponents))
-    return difference
-
-
-def _decided(p: Poly, condition: Apply | Guard, is_positive: bool) -> Poly:
-    if isinstance(condition, Guard):
-        if condition.lo is None:
-            return _replaced(p, {condition: ZERO if is_positive else ONE})
-        return _replaced(p, {condition: guards.interval(condition.form, None, condition.hi) if is_positive else ZERO})
-    args = condition.args
-    if condition.function == POSITIVE:
-        there = ONE if is_positive else ZERO
-    elif condition.function == ABS:
-        there = args[0] if is_positive else algebra.scale(args[0], -1)
-    else:
-        chosen = args[0] if is_positive == (condition.function == MAXIMUM) else args[1]
-        there = apply(condition.function, (chosen, *args[2:])) if args[2:] else chosen
-    return _replaced(p, {condition: there})
-
-
-def _replaced(p: Poly, images: dict[Atom, Poly]) -> Poly:
-    """The term with functions replaced, in arguments too, and multiplied out."""
-    return algebra.add(*(algebra.scale(_product(mono, images), c) for mono, c in p.items))
-
-
-def _product(mono: Monomial, images: dict[Atom, Poly]) -> Poly:
-    total = ONE
-    for atom, n in mono:
-        if isinstance(atom, Apply) and atom not in images:
-            args = tuple(_replaced(arg, images) for arg in atom.args)
-            images[atom] = apply(atom.function, args) if args != atom.args else of_atom(atom)
-        total = algebra.expanded(total, _power(images.get(atom, of_atom(atom)), n))
-    return total
-
-
-def _power(p: Poly, n: Number) -> Poly:
-    if not isinstance(n, int) or n < 0 or len(p.items) <= 1:
-        return algebra.power_of(p, n)
-    total = ONE
-    for _ in range(n):
-        total = algebra.expanded(total, p)
-    return total
+    yield from (a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard) and in_cases.is_whole(a.form))
 
 
 # Logarithms and quotients
@@ -316,7 +221,7 @@ def _power(p: Poly, n: Number) -> Poly:
 
 def _vanishes(p: Poly, region: Region) -> bool:
     hyperbolic: dict[Atom, Poly] = {a: _of_exponentials(a) for a in _applied(p) if a.function in (TANH, SINH, COSH)}
-    p = _replaced(p, hyperbolic) if hyperbolic else p
+    p = in_cases.replaced(p, hyperbolic) if hyperbolic else p
     rest = _without_logarithms(without_zeros(p), region)
     return rest is not None and _is_zero_quotient(rest, region)
 
@@ -363,9 +268,9 @@ def _is_one(added: Sequence[tuple[Poly, Number]], rest: Poly, region: Region) ->
         if signs.of(of) != signs.POSITIVE or not _is_multiplied_out(of, abs(n)):
             return False
         if n > 0:
-            above = algebra.expanded(above, _power(of, n))
+            above = algebra.expanded(above, in_cases.power(of, n))
         else:
-            below = algebra.expanded(below, _power(of, -n))
+            below = algebra.expanded(below, in_cases.power(of, -n))
     return _is_zero_quotient(algebra.subtract(above, below), region)
 
 
@@ -391,7 +296,7 @@ def _is_zero_quotient(p: Poly, region: Region) -> bool:
             *(
                 algebra.expanded(
                     make_poly(((tuple(item for item in mono if item[0] is not inverse), c),)),
-                    _power(inverse.args[0], most - n),
+                    in_cases.power(inverse.args[0], most - n),
                 )
                 for (mono, c), n in zip(p.items, powers, strict=True)
             )

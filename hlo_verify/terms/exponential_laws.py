@@ -8,17 +8,33 @@ exponential that is known by name alone.
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import reduce
 
+from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows
 from hlo_verify.terms.addition import build, plain
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.factoring import cases_of_name, in_factors
 from hlo_verify.terms.factors import apart, in_one_quotient, inverse, is_exponential, is_positive, product
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, INVERSE, Function
+from hlo_verify.terms.guards import Bound, about, guards_of, interval, left_between, on_whole_variable
 from hlo_verify.terms.losses import zero_times
 from hlo_verify.terms.products import add, expanded, multiply, power, power_of, subtract, times
 from hlo_verify.terms.root_laws import without_logarithms
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, number, of_atom
+from hlo_verify.terms.term import (
+    ONE,
+    ZERO,
+    Apply,
+    Atom,
+    Guard,
+    Monomial,
+    Number,
+    Poly,
+    make_apply,
+    make_poly,
+    number,
+    of_atom,
+)
 
 Arguments = tuple[Poly, ...]
 
@@ -107,6 +123,11 @@ def by_cases(function: Function, args: Arguments) -> Poly | None:
     if not (truths and allows("step_pieces", len(truths)) and allows("expanded_terms", len(p.items))):
         return None
     truth = min(truths, key=lambda a: a.uid)
+    if isinstance(truth, Guard):
+        form, lo, hi = on_whole_variable(truth)
+        first = lo if lo is not None else (hi or 0) + 1
+        halves: tuple[tuple[Bound, Bound], ...] = ((first, None), (None, first - 1))
+        return add(*(multiply(interval(form, *at), apply(EXPONENTIAL, (_between(p, form, *at),))) for at in halves))
     on = of_atom(truth)
     off = build({mono: c for mono, c in p.items if (truth, 1) not in mono})
     holding: dict[Monomial, Number] = {}
@@ -117,6 +138,19 @@ def by_cases(function: Function, args: Arguments) -> Poly | None:
         multiply(on, apply(EXPONENTIAL, (build(holding),))),
         multiply(subtract(ONE, on), apply(EXPONENTIAL, (off,))),
     )
+
+
+def _between(p: Poly, form: Index, lo: Bound, hi: Bound) -> Poly:
+    """A term where a form lies between two bounds. All that is asked of it is decided at once: with one condition of
+    `[n >= 5]*a + [n <= 4]*b` replaced by 1, that is `[n >= 5] + [n <= 4]` again."""
+    total: list[Poly] = []
+    for mono, c in p.items:
+        alike = [g for g in guards_of(mono) if about(g) is form]
+        left = [left_between(g, lo, hi) for g in alike]
+        if ZERO not in left:
+            rest = make_poly(((tuple(item for item in mono if item[0] not in alike), c),))
+            total.append(reduce(multiply, (each for each in left if each is not ONE), rest))
+    return add(*total)
 
 
 def known_by_name(function: Function, args: Arguments) -> Poly:

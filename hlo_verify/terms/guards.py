@@ -261,6 +261,17 @@ def about(g: Guard) -> Index:
     return on_whole_variable(g)[0]
 
 
+def left_between(g: Guard, lo: Bound, hi: Bound) -> Poly:
+    """What is left of a guard where the form that it asks about (`about`) is known to lie between two bounds: of
+    `[3 <= n <= 7]`, where n is at least 5, `[n <= 7]`."""
+    form, least, most = on_whole_variable(g)
+    if (lo is not None and most is not None and most < lo) or (hi is not None and least is not None and least > hi):
+        return ZERO
+    least = None if least is None or (lo is not None and least <= lo) else least
+    most = None if most is None or (hi is not None and most >= hi) else most
+    return ONE if least is None and most is None else interval(form, least, most)
+
+
 def complement(g: Guard) -> list[tuple[Bound, Bound]]:
     """The intervals of the form on which a guard does not hold."""
     outside: list[tuple[Bound, Bound]] = []
