@@ -75,6 +75,7 @@ NO_LIMITS = {
     "in_line.FEWEST": "any two places are in line",
     "neighbours.IDLE": "how often in a row what is put together may become no shorter",
     "of_functions.MOST": "which functions are compared by what they are of",
+    "of_integers.MOST": "which integers are compared by what they are",
     "opening.READS": "which names are made anew",
     "quotients.MOST": "which names are made anew",
     "plainer.OPERATIONS": "how often inputs are made plainer",

@@ -12,6 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
+from hlo_verify.equality import of_integers
 from hlo_verify.equality.opening import arguments
 from hlo_verify.equality.sides import apart
 from hlo_verify.terms import algebra
@@ -25,11 +26,12 @@ MOST = 4
 
 
 def with_one_for_two(p: Poly, is_zero: Callable[[Poly], bool]) -> Poly | None:
-    """A term with one function in the place of another that it equals; None where no two are seen to be equal."""
+    """A term with one function, or integer, in the place of another that it equals; None where no two are seen to be
+    equal."""
     for one, other in _pairs(p):
         if all(is_zero(apart(a, b)) for a, b in _compared(one, other)):
             return algebra.add(*(_instead(mono, c, other, one) for mono, c in p.items))
-    return None
+    return of_integers.with_one_for_two(p, is_zero)
 
 
 def _pairs(p: Poly) -> Iterator[tuple[Item, Item]]:

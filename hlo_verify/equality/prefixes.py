@@ -8,7 +8,7 @@ from a place on are those of later parts, and a part's own: of windows that end 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
@@ -16,7 +16,7 @@ from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Atom, Guard, Poly, Read, atoms, indices
+from hlo_verify.terms.term import Atom, Guard, Poly, Read, atoms, indices, value_of
 
 Cut = tuple[Var, int]
 """A variable, and where digits of it begin or end."""
@@ -25,8 +25,7 @@ Cut = tuple[Var, int]
 def by_parts(p: Poly) -> Poly | None:
     """A term with its sums up to a place written part by part; None where it has none."""
     sums = dict.fromkeys(a for a in atoms(p) if isinstance(a, Read) and a.tensor.kind == "sum")
-    digits = [a for atom in atoms(p) for e in indices(atom) for a, _ in e.items if isinstance(a, Digit)]
-    cuts = {(a.var, low) for a in digits for low in (a.low, a.low * a.radix)}
+    cuts = {(a.var, low) for a in _digits(p) for low in (a.low, a.low * a.radix)}
     parts: dict[Atom, Poly] = {read: found for read in sums if (found := _parted(read, cuts)) is not None}
     return rebuilt(p, parts, {}) if parts else None
 
@@ -81,13 +80,27 @@ def _onward(guard: Guard, v: Var, bound: Sequence[Var], n: int, rest: Poly, cuts
 
 def _hangs_on(p: Poly, place: Index) -> bool:
     """Whether a term reads something at a place's digits, or at others that these are parts of."""
-    found = [part for atom in atoms(p) for e in indices(atom) for part, _ in e.items]
-    digits = [part for part in found if isinstance(part, Digit)]
+    digits = list(_digits(p))
     return any(
         not isinstance(part, Digit)
         or any(a.var is part.var and a.low < part.low * part.radix and part.low < a.low * a.radix for a in digits)
         for part, _ in place.items
     )
+
+
+def _digits(p: Poly) -> Iterator[Digit]:
+    """The digits that a term reads at or asks about, those of integers that it compares too: `[x[i] = x[v]]`."""
+    yield from (digit for atom in atoms(p) for e in indices(atom) for digit in _digits_in(e))
+
+
+def _digits_in(e: Index) -> Iterator[Digit]:
+    for part, _ in e.items:
+        if isinstance(part, Digit):
+            yield part
+        else:
+            yield from (digit for inner in part.exprs for digit in _digits_in(inner))
+            if part.operator == "value":
+                yield from _digits(value_of(part))
 
 
 def _up_to(guard: Guard, v: Var) -> tuple[Index | None, Index] | None:

@@ -24,7 +24,8 @@ from hlo_verify.terms.laws import apply
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.order_keys import outside
 from hlo_verify.terms.steps import Piece, pieces, steps
-from hlo_verify.terms.term import ONE, Apply, Guard, Monomial, Number, Poly, Read, make_poly
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Monomial, Number, Poly, Read, make_poly
 from hlo_verify.terms.used import used
 
 _OTHER = {"max": "min", "min": "max"}
@@ -50,6 +51,7 @@ def reduce_extremum(reducer: str, bound: Sequence[Var], p: Poly) -> Poly:
             or bodies[0].atom is not None
             or steps(bodies[0], live)
             or _ranges(live, bodies[0])
+            or _one_place(live, bodies[0])
             or any(_choices(live, bodies[0]))
             or outside(bodies[0], live).term is not bodies[0]
         ):
@@ -69,6 +71,11 @@ def reduce_extremum(reducer: str, bound: Sequence[Var], p: Poly) -> Poly:
     merged = merge_in(live, (p,))
     if merged is not None:
         return reduce_extremum(reducer, merged[0], merged[1][0])
+    place = _one_place(live, p)
+    if place is not None:
+        used("extremum of what is at one place")
+        there = apply(EXTREMA[reducer], (ZERO, reduce_sum([place], p)))
+        return reduce_extremum(reducer, [v for v in live if v is not place], there)
     apart = _without_common(reducer, live, p)
     if apart is not None:
         return apart
@@ -92,6 +99,20 @@ def _of_truths(reducer: str, bound: list[Var], p: Poly) -> Poly | None:
     if signed is not None:
         used("sign of an extremum")
         return apply(POSITIVE, (reduce_extremum(reducer, bound, signed),))
+    return None
+
+
+def _one_place(bound: Sequence[Var], p: Poly) -> Var | None:
+    """A bound variable of several values at one of which at the most a term is not 0: `[v = t] * f(v)`."""
+    if not p.items:
+        return None
+    common = [a for a, _ in p.items[0][0] if isinstance(a, Guard) and all((a, 1) in mono for mono, _ in p.items)]
+    for guard in common:
+        for v in bound:
+            place = expr.of_var(v)
+            c = dict(guard.form.items).get(place.items[0][0]) if v.size > 1 else None
+            if c in (1, -1) and guard.lo == guard.hi and v not in expr.subtract(guard.form, expr.scale(place, c)).free:
+                return v
     return None
 
 

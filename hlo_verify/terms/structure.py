@@ -131,6 +131,13 @@ REWRITINGS = (
         "p does not depend on v",
     ),
     Rewriting(
+        "extremum of what is at one place",
+        "max v<n. [v = t] f(v)",
+        "maximum(0, sum v<n. [v = t] f(v))",
+        "extrema.reduce_extremum",
+        "n > 1",
+    ),
+    Rewriting(
         "extremum over parts of a range",
         "max v<n. [v < a] f(v) + [v >= a] g(v)",
         "maximum(max v<a. f(v), max v<n-a. g(a + v))",

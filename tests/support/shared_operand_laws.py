@@ -75,3 +75,20 @@ def _product_of_sums(case: Case) -> tuple[Poly, Array]:
     choice = chosen(expr.of_var(v), 1, algebra.multiply(at(z, v), both), algebra.scale(both, 3))
     found = extrema.reduce_product([v], choice)
     return found, case.each(lambda i, j: 9 * zs[0] * zs[1] * math.prod(a + b for a, b in zip(xs, ys, strict=True)))
+
+
+@instance("extremum of what is at one place")
+def _at_one_place(case: Case) -> tuple[Poly, Array]:
+    """Of what hangs on the place too, of either sign, at a place that may be none; of one value alone, no 0."""
+    (x, xs), (y, ys) = case.make(6), case.make(4)
+    n, c, reducer = case.random.choice((4, 4, 1)), case.random.choice((1, -1)), case.random.choice(("max", "min"))
+    v, t = bound(n), expr.subtract(case.i, case.j)
+    at_place = guards.interval(expr.scale(expr.subtract(expr.of_var(v), t), c), 0, 0)
+    of = algebra.add(at(x, case.i), at(y, v))
+    best = max if reducer == "max" else min
+    others = [] if n == 1 else [0]
+
+    def value(i: int, j: int) -> int:
+        return best([*others, *((xs[i] + ys[i - j] if 0 <= i - j < n else 0,))])
+
+    return extrema.reduce_extremum(reducer, [v], algebra.multiply(at_place, of)), case.each(value)

@@ -136,6 +136,7 @@ WITHOUT = {
 
 
 TRUE_ANYWAY = {
+    "extremum of what is at one place": "a variable of one value is that value, and no term hangs on it",
     "a soft threshold": "the greater of 0 and of an absolute value with something added is the latter",
     "choice at a bound": "where a condition holds it is what is chosen, and where it does not too",
     "factor of a named term": "its instances are exactly those where the term is such a product",
