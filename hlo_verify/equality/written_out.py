@@ -11,7 +11,8 @@ for the greatest) never is, beside numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from itertools import product
 from math import prod
 
@@ -22,12 +23,12 @@ from hlo_verify.index.expr import Index
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define, unfold
-from hlo_verify.terms.functions import EXTREMA, INFINITY, Function
+from hlo_verify.terms.functions import EXTREMA, INFINITY, POSITIVE, Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.places import values_in_places, with_values
 from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.steps import pieces
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, atoms, number
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Monomial, Poly, Read, atoms, number, of_atom
 
 BEST = {"argmax": "max", "argmin": "min"}
 """What indices of best elements are the best of."""
@@ -40,19 +41,28 @@ def same_written_out(found: Poly, expected: Poly, inside: Poly, session: Session
         return False
     writing = _Writing(steps)
     try:
-        where = writing.poly(inside)
-        first, second = (algebra.expanded(where, writing.poly(p)) for p in (found, expected))
+        return _are_one(found, expected, inside, writing) or (
+            writing.has_truths and _are_one(found, expected, inside, _Writing(steps, with_truths=True))
+        )
     except SpentError:
         session.reached("written_out_elements")
         return False
+
+
+def _are_one(found: Poly, expected: Poly, inside: Poly, writing: _Writing) -> bool:
+    where = writing.poly(inside)
+    first, second = (algebra.expanded(where, writing.poly(p)) for p in (found, expected))
     return first is second
 
 
 class _Writing:
-    """Writes terms out; raises `SpentError` where that takes too many steps."""
+    """Writes terms out; raises `SpentError` where that takes too many steps. Whether all of some truth values hold, or
+    one does, is written out too only `with_truths`: beside the first place that holds, which says the same."""
 
-    def __init__(self, steps: Steps) -> None:
+    def __init__(self, steps: Steps, with_truths: bool = False) -> None:
         self.steps = steps
+        self.with_truths = with_truths
+        self.has_truths = False
         self._written: dict[int, Poly] = {}
 
     def poly(self, p: Poly) -> Poly:
@@ -82,7 +92,8 @@ class _Writing:
 
     def _made(self, atom: Atom) -> Poly:
         if isinstance(atom, Apply):
-            return self._applied(atom.function, tuple(map(self.poly, atom.args)))
+            signs = self._signs(atom)
+            return self._applied(atom.function, tuple(map(self.poly, atom.args))) if signs is None else signs
         best = next(_bests_in_places(atom), None)
         winners = None if best is None else self._winners(best)
         if best is not None and winners is not None:
@@ -102,13 +113,12 @@ class _Writing:
             if winners is not None:
                 return algebra.add(*(algebra.scale(wins, n) for n, wins in winners))
         is_truth = source.dtype == "i1" and source.kind in EXTREMA
-        if source.kind not in OPENED or source.seal is not None or is_truth:
+        self.has_truths |= is_truth
+        if source.kind not in OPENED or source.seal is not None or (is_truth and not self.with_truths):
             return algebra.read(source, [self._place(e) for e in atom.indices])
-        bound, (body, *_) = unfold(atom)
-        self.steps.take(prod(v.size for v in bound))
-        ways = product(*(range(v.size) for v in bound))
-        each = (dict(zip(bound, map(expr.constant, values), strict=True)) for values in ways)
-        parts = [self.poly(algebra.substitute(body, mapping) if mapping else body) for mapping in each]
+        parts = self._parts(atom)
+        if is_truth:
+            return self._holds(source.kind, parts)
         if source.kind in EXTREMA:
             different = tuple(dict.fromkeys(parts))
             return parts[0] if len(different) == 1 else self._applied(EXTREMA[source.kind], different)
@@ -120,6 +130,14 @@ class _Writing:
             return whole
         self.steps.take(sum(map(_size, parts)))
         return algebra.add(*parts)
+
+    def _parts(self, atom: Read) -> list[Poly]:
+        """What a definition adds up, multiplies or takes the best of."""
+        bound, (body, *_) = unfold(atom)
+        self.steps.take(prod(v.size for v in bound))
+        ways = product(*(range(v.size) for v in bound))
+        each = (dict(zip(bound, map(expr.constant, values), strict=True)) for values in ways)
+        return [self.poly(algebra.substitute(body, mapping) if mapping else body) for mapping in each]
 
     def _applied(self, function: Function, args: tuple[Poly, ...]) -> Poly:
         """A function of some terms: of step functions it is one of them, whose pieces are products of theirs, and each
@@ -134,6 +152,8 @@ class _Writing:
         are not numbers, or infinities take part in them."""
         kind, (dtype, _) = best.tensor.kind, best.tensor.attributes
         bound, (value, index, first, _) = unfold(best)
+        if dtype == "i1":
+            return self._first_that_holds(best)
         worst = algebra.scale(apply(INFINITY, ()), -1 if kind == "argmax" else 1)
         if self.poly(first) is not worst:  # integers have a least one
             return None
@@ -151,6 +171,54 @@ class _Writing:
         order = sorted(values)
         kept = [n for k, n in enumerate(order) if all(values[m] is not values[n] for m in order[:k])]
         return [(n, _wins(kind, dtype, values[n], [values[m] for m in kept])) for n in kept] or None
+
+    def _first_that_holds(self, best: Read) -> list[tuple[int, Poly]] | None:
+        """The same of truth values, where an initial index 0 is that of none: the first place is where one holds, and
+        none before it. None where the places are not numbers from 0 on, or the initial pair is another."""
+        bound, (value, index, *initial) = unfold(best)
+        is_greatest = best.tensor.kind == "argmax"
+        if initial != [ZERO if is_greatest else ONE, ZERO]:
+            return None
+        self.has_truths = True
+        holding: dict[int, Poly] = {}
+        self.steps.take(prod(v.size for v in bound))
+        for each in product(*(range(v.size) for v in bound)):
+            mapping = dict(zip(bound, map(expr.constant, each), strict=True))
+            element, place = (self.poly(algebra.substitute(p, mapping)) for p in (value, index))
+            n = place.constant
+            if n is None or n.denominator != 1 or n < 0 or n in holding:
+                return None
+            holding[int(n)] = element if is_greatest else algebra.subtract(ONE, element)
+        winners, none_before = [], ONE
+        for n in sorted(holding):
+            winners.append((n, self._and(none_before, holding[n])))
+            none_before = self._and(none_before, algebra.subtract(ONE, holding[n]))
+        return [*winners, (0, none_before)]
+
+    def _signs(self, atom: Apply) -> Poly | None:
+        """The sign of an extremum as whether all of some numbers are positive, or one is; None of what is none."""
+        p = atom.args[0] if atom.function == POSITIVE else ZERO
+        found = [(a, c) for mono, c in p.items for a, n in mono if n == 1 and len(mono) == 1 and isinstance(a, Read)]
+        extrema = [(a, c) for a, c in found if a.tensor.kind in EXTREMA and a.tensor.seal is None]
+        if len(extrema) != 1 or p.doubt:
+            return None
+        self.has_truths = True
+        if not self.with_truths:
+            return None
+        (best, c), rest = extrema[0], algebra.subtract(p, algebra.scale(of_atom(extrema[0][0]), extrema[0][1]))
+        kinds = ("max", "min") if best.tensor.kind == "max" else ("min", "max")
+        signs = [apply(POSITIVE, (algebra.add(self.poly(rest), algebra.scale(part, c)),)) for part in self._parts(best)]
+        return self._holds(kinds[c < 0], signs)
+
+    def _holds(self, kind: str, parts: Sequence[Poly]) -> Poly:
+        """Whether all of some truth values hold (`min`), or one does."""
+        if kind == "min":
+            return reduce(self._and, parts, ONE)
+        return algebra.subtract(ONE, reduce(self._and, (algebra.subtract(ONE, part) for part in parts), ONE))
+
+    def _and(self, p: Poly, q: Poly) -> Poly:
+        self.steps.take(_size(p) * max(1, _size(q)))
+        return algebra.expanded(p, q)
 
     def _place(self, e: Index) -> Index:
         """An index expression, with what it takes the value of written out."""
