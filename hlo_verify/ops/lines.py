@@ -53,9 +53,9 @@ class Passed:
     op: Op
     sources: Members
 
-    def line(self, device: Var, count: int) -> Line | None:
-        """The lines of so many devices that it is handed on along, if that is so."""
-        return line_of(self.sources, device, count)
+    def lines(self, device: Var, count: int) -> list[Line]:
+        """The lines of so many devices that it is handed on along: none, one way, or, in rings of two, both ways."""
+        return list(lines_of(self.sources, device, count))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,10 +175,10 @@ def as_type(value: Value, type_: TensorType) -> Value:
     return Value(type_, value.at([expr.constant(0) if size == 1 else next(own) for size in value.shape]))
 
 
-def line_of(sources: Members, device: Var, count: int) -> Line | None:
+def lines_of(sources: Members, device: Var, count: int) -> Iterator[Line]:
     """The lines of so many devices along which is handed on; from the last to the first may be, too."""
     if count < 2 or device.size % count:
-        return None
+        return
     every = range(device.size)
     steps = {k - int(sources[k]) for k in every if sources[k] >= 0}
     for step in sorted(steps, key=abs):
@@ -192,8 +192,7 @@ def line_of(sources: Members, device: Var, count: int) -> Line | None:
             int(sources[k]) == k - step if k // low % count != first else int(sources[k]) in (-1, k - around)
             for k in every
         ):
-            return line
-    return None
+            yield line
 
 
 def guesses_at(j: int, whole: TensorType, part: TensorType, line: Line) -> Iterator[Guess]:

@@ -45,14 +45,18 @@ def piped_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> lis
         if loop.test is not None or _depends_on(device, loop):
             continue
         for at_once in range(1, limit_of("turns_at_once") + 1):
-            lines = [None if loop.t.size % at_once else each.line(device, loop.t.size // at_once) for each in passed]
-            line = next((line for line in lines if line is not None), None)
-            if line is not None:
-                own = [each for each, its in zip(passed, lines, strict=True) if its == line]
+            lines = [[] if loop.t.size % at_once else each.lines(device, loop.t.size // at_once) for each in passed]
+            for line in _opposite_first(next((some for some in lines if some), []), book_of(context).piped):
+                own = [each for each, its in zip(passed, lines, strict=True) if line in its]
                 found = _Pipeline(op, args, context, shape, loop, at_once, line, own).results()
                 if found is not None:
                     return found
     return None
+
+
+def _opposite_first(lines: list[Line], piped: Sequence[Piped]) -> list[Line]:
+    """Lines, those first that go the other way than what is known: a gradient goes back."""
+    return sorted(lines, key=lambda line: line in [each.line for each in piped])
 
 
 def _depends_on(device: Var, loop: Loop) -> bool:
@@ -133,8 +137,8 @@ class _Pipeline:
     def _options(self, passed: Passed, *, is_gradient: bool) -> Iterator[Guess]:
         type_ = self.op.types[passed.component]
         loop = self.loop
-        order = sorted(range(len(loop.state)), key=lambda j: loop.state[j].term is loop.after[j].term)
-        for j, whole in ((j, loop.state[j]) for j in order):
+        changed = [j for j, value in enumerate(loop.state) if value.term is not loop.after[j].term]
+        for j, whole in ((j, loop.state[j]) for j in changed):
             for guess in guesses_at(j, whole.type, type_, self.line):
                 if guess.batches + self.line.count - 1 <= self.shape.trips:
                     yield replace(guess, is_gradient=is_gradient)
@@ -177,7 +181,7 @@ class _Pipeline:
         turn = expr.of_var(expr.fresh("t", self.shape.trips))
         for place in (expr.constant(0), expr.shift(expr.of_var(expr.fresh("f", self.line.count - 1)), 1)):
             received = {k: self._anything(self.op.types[k]) for k in guesses}
-            if place.items:
+            if place is not expr.constant(0):
                 received |= {k: self._anything(self.op.types[k], is_number=True) for k in some}
             made = self._made(place, turn, received)
             if any(made[k].term.doubt for k in some):
@@ -232,7 +236,7 @@ class _Pipeline:
         for k, guess in guesses.items():
             type_ = self.op.types[k]
             received[k] = Value(type_, ZERO) if guess.is_gradient else self._anything(type_)
-            if place.items:
+            if place is not expr.constant(0):
                 carried = self._at(self.loop.state[guess.component], expr.scale(place, self.at_once))
                 received[k] = Value(type_, guess.microbatch(carried, batch, type_.shape))
         self._name(place, batch, guesses)

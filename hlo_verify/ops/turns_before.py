@@ -10,8 +10,9 @@ but the name of the first of these are replaced; and in gradients, whose terms d
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 from hlo_verify.equality.opening import ingredients
 from hlo_verify.index import expr
@@ -22,6 +23,7 @@ from hlo_verify.ops.values import Value
 from hlo_verify.terms import algebra
 from hlo_verify.terms.at_constants import remade
 from hlo_verify.terms.definitions import at_places
+from hlo_verify.terms.functions import Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor
 
@@ -33,6 +35,10 @@ class TurnsBefore:
     carried: dict[Tensor, tuple[Piped, int]] = field(default_factory=dict)
     """Of a name, what it is a component of, and how many turns of that a place makes."""
     left: dict[Tensor, tuple[Loop, int]] = field(default_factory=dict)
+    opens_ends: bool = True
+    """Whether what loops leave is replaced."""
+    opens_early: bool = True
+    """Whether names of the turns are replaced that the first places make."""
     _made: dict[Atom, Poly | None] = field(default_factory=dict)
     _inside: set[Tensor] = field(default_factory=set)
     """What loops leave of which is looked at what the last turn made."""
@@ -55,6 +61,31 @@ class TurnsBefore:
     def are_in(self, p: Poly) -> bool:
         return any(each in self.carried or each in self.left for each in ingredients(p))
 
+    def replaced_each(self, sides: tuple[Poly, Poly]) -> Iterator[tuple[Poly, Poly]]:
+        """Two terms with what turns made in the place of names: of those alone that a place makes on its way and that
+        loops begin with; of what loops leave, too; of the first turns, too. Each is larger than the one before."""
+        ways = [replace(self, opens_ends=n > 0, opens_early=n > 1, _made={}, _inside=set()) for n in range(3)]
+        pairs = ((way.replaced(sides[0]), way.replaced(sides[1])) for way in ways)
+        return (pair for pair, _ in groupby(pairs))
+
+    def is_among(self, names: Iterable[Tensor], p: Poly) -> bool:
+        """Whether a term, or a turn that is behind a name in it, is made of all these tensors, but for those that turns
+        are behind themselves."""
+        others = set(names) - self.carried.keys() - self.left.keys()
+        return not others or others <= self._behind(p)
+
+    def _behind(self, p: Poly) -> set[Tensor | Function]:
+        """What a term is made of, and what the turns are made of that have names in it."""
+        found: set[Tensor | Function] = set()
+        todo = [p]
+        while todo:
+            new = ingredients(todo.pop()) - found
+            found |= new
+            named = [(each.loop, each.component) for name, (each, _) in self.carried.items() if name in new]
+            named += [named for name, named in self.left.items() if name in new]
+            todo += (part for loop, k in named for part in (loop.initial[k].term, loop.after[k].term))
+        return found
+
     def replaced(self, p: Poly) -> Poly:
         """The term with what turns made in the place of names."""
         if not self.are_in(p):
@@ -74,7 +105,7 @@ class TurnsBefore:
         source = atom.tensor
         if source in self._inside:
             return None
-        if source in self.left:
+        if source in self.left and self.opens_ends:
             loop, k = self.left[source]
             self._inside.add(source)
             made = self.replaced(_at(loop.after[k], loop, expr.constant(loop.t.size - 1), atom.indices))
@@ -93,7 +124,7 @@ class TurnsBefore:
         loop, k = each.loop, each.component
         if turn is expr.constant(0):
             return self.replaced(loop.initial[k].at(list(where)))
-        is_early = not each.is_gradient and 0 < turn.lo <= 2 * at_once
+        is_early = self.opens_early and not each.is_gradient and 0 < turn.lo <= 2 * at_once
         if is_early or _is_within(turn, at_once):
             return self.replaced(_at(loop.after[k], loop, expr.shift(turn, -1), where))
         return None

@@ -18,18 +18,23 @@ def is_made(made: Poly, expected: Poly, book: LoopBook, piped: Sequence[Piped]) 
     """Whether two terms are equal, in a comparison in which some components are taken to be made by a pipeline.
 
     They are looked at in the ranges of what they read definitions at first, where conditions on turns and places are
-    decided however deep they are: most are one then. With what turns made in the place of names they are larger."""
-    found, wanted = in_ranges(made), in_ranges(expected)
+    decided however deep they are: most are one then. With what turns made in the place of names they are larger, and
+    looked at so only where each is made of what the other may be made of."""
+    before = TurnsBefore.of([*book.piped, *piped])
+    wanted = in_ranges(expected)
+    if not before.is_among((each for each in _tensors(wanted) if each.kind == "loop"), made):
+        return False
+    found = in_ranges(made)
     if found is wanted or without_names(found) is without_names(wanted):
         return True
     if _tensors(found) == _tensors(wanted) and cases.equal(made, expected, total=book.effort):
         return True
-    if not book.piped:
+    if not book.piped or (wanted.items and not before.is_among(_tensors(found), wanted)):
         return False
-    before = TurnsBefore.of([*book.piped, *piped])
-    found, wanted = (without_names(in_ranges(before.replaced(p))) for p in (made, expected))
-    if found is wanted:
-        return True
+    for pair in before.replaced_each((made, expected)):
+        found, wanted = (without_names(in_ranges(p)) for p in pair)
+        if found is wanted:
+            return True
     return _tensors(found) == _tensors(wanted) and cases.equal(found, wanted, total=book.effort)
 
 

@@ -72,8 +72,11 @@ def _are_one(before: TurnsBefore, sides: tuple[Poly, Poly]) -> bool:
     names, which is more of each turn; the latter with names taken apart first, too."""
     if _are_turned(*sides):
         return True
-    found, expected = (at_constants(before.replaced(p)) for p in sides)
-    return _are_turned(found, expected) or _are_turned(without_names(found), without_names(expected))
+    for pair in before.replaced_each(sides):
+        found, expected = map(at_constants, pair)
+        if _are_turned(found, expected) or _are_turned(without_names(found), without_names(expected)):
+            return True
+    return False
 
 
 def _are_turned(found: Poly, expected: Poly) -> bool:

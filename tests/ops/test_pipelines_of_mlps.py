@@ -25,9 +25,10 @@ Weights = tuple[Array, ...]
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A block a device; the gradient by all weights."""
+    """A block a device, or more; the gradient by all weights."""
 
     stages: int = 64
+    layers: int = 1
     activation: Callable[[Any], Any] = jax.nn.gelu
     is_residual: bool = True
     form: str = "list"
@@ -43,13 +44,14 @@ class Pipeline:
 
     def local(self, weights: Weights, x: Array) -> Array:
         n, me = self.stages, lax.axis_index("s")
-        own = tuple(w[0] for w in weights)
         is_late = self.wrong == "late"
 
         def turn(carry: tuple[Array, Array], t: Array) -> tuple[tuple[Array, Array], Array | None]:
             state, out = carry
             h = jnp.where(me == 0, x[jnp.clip(t - is_late, 0, BATCHES - 1)], state)
-            h = self.block(h, own)
+            for k in range(self.layers):
+                own = tuple(w[k] for w in weights)
+                h = self.block(h, (own[0], *(w[0] for w in weights[1:])) if self.wrong == "biases" else own)
             if self.wrong == "odd_device":
                 h = jnp.where(me == n // 2, 2 * h, h)
             if self.wrong == "residual":
@@ -70,7 +72,9 @@ class Pipeline:
         n = self.stages
         mesh = AbstractMesh((n,), ("s",), axis_types=(AxisType.Auto,))
         local = jax.shard_map(self.local, mesh=mesh, in_specs=(P("s"), P()), out_specs=P(), check_vma=False)
-        shapes = (n, WIDE, INNER), (n, INNER), (n, INNER, WIDE), (n, WIDE), (BATCHES, ROWS, WIDE)
+        blocks = n * self.layers
+        weights_of = (blocks, WIDE, INNER), (blocks, INNER), (blocks, INNER, WIDE), (blocks, WIDE)
+        shapes = *weights_of, (BATCHES, ROWS, WIDE)
         *weights, x = (jax.ShapeDtypeStruct(shape, jnp.float32) for shape in shapes)
 
         def slope(function: Callable[..., Array]) -> Any:
@@ -81,13 +85,19 @@ class Pipeline:
 
 GELU = Pipeline()
 TANH = replace(GELU, activation=jnp.tanh)
+LAYERS = replace(TANH, layers=2)
 slow = pytest.mark.slow
 
 
 RIGHT = {
     "tanh": TANH,
+    "tanh_2": replace(TANH, stages=2),
     "tanh_4_plain": replace(TANH, stages=4, is_residual=False),
+    "layers": LAYERS,
+    "layers_2": replace(LAYERS, stages=2),
+    "layers_4_plain": replace(LAYERS, stages=4, is_residual=False),
     "gelu": GELU,
+    "gelu_2": replace(GELU, stages=2),
     "gelu_4": replace(GELU, stages=4),
     "gelu_slots": replace(GELU, form="slots"),
     "gelu_plain": replace(GELU, is_residual=False),
@@ -101,10 +111,17 @@ def test_gradients(name: str) -> None:
     assert RIGHT[name].verdict() is Verdict.PROVED
 
 
-@pytest.mark.parametrize("stages", [4, pytest.param(64, marks=slow)])
+@pytest.mark.parametrize("stages", [4, *(pytest.param(count, marks=slow) for count in (2, 64))])
 @pytest.mark.parametrize(
     "wrong", ["stopped", *(pytest.param(each, marks=slow) for each in ("late", "odd_device", "residual"))]
 )
 @pytest.mark.parametrize("pipeline", [TANH, pytest.param(GELU, marks=slow)], ids=["tanh", "gelu"])
 def test_wrong_gradients(pipeline: Pipeline, wrong: str, stages: int) -> None:
     assert replace(pipeline, stages=stages, wrong=wrong).verdict() is Verdict.UNKNOWN
+
+
+@slow
+@pytest.mark.parametrize("stages", [2, 4, 64])
+@pytest.mark.parametrize("wrong", ["stopped", "late", "odd_device", "residual", "biases"])
+def test_wrong_gradients_of_layers(wrong: str, stages: int) -> None:
+    assert replace(LAYERS, stages=stages, wrong=wrong).verdict() is Verdict.UNKNOWN
