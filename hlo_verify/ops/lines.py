@@ -10,6 +10,7 @@ import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.limits import limit_of
 from hlo_verify.ops.groups import Members, sources_of
 from hlo_verify.ops.induction import Loop, kind_of_numbers
 from hlo_verify.ops.values import Context, UnsupportedError, Value, positions
@@ -92,14 +93,75 @@ class Guess:
         return whole.at(where)
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A way in which lines of devices may make turns of a logical loop: a place so many at once, from the `first` on.
+    Where there are fewer places than that takes, others follow in other loops: microbatches go round once more."""
+
+    line: Line
+    at_once: int
+    first: int
+    own: tuple[Passed, ...]
+    """What is handed on along the line."""
+
+    def turn(self, place: Index) -> Index:
+        """The first of the turns that a place makes."""
+        return expr.shift(expr.scale(place, self.at_once), self.first)
+
+    @property
+    def end(self) -> int:
+        """The turn after the last one that a line makes."""
+        return self.first + self.line.count * self.at_once
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Piped:
     """A component of a logical loop that lines of devices make turn by turn."""
 
     loop: Loop
     component: int
-    line: Line
     is_gradient: bool
+    way: Way
+
+    @property
+    def line(self) -> Line:
+        return self.way.line
+
+    def is_before(self, loop: Loop, way: Way) -> bool:
+        """Whether lines make the turns of a loop before those that others make."""
+        return self.loop is loop and self.line == way.line and self.way.end == way.first
+
+
+def ways(
+    passed: Sequence[Passed], loops: Sequence[Loop], device: Var, known: Sequence[Piped]
+) -> list[tuple[Loop, Way]]:
+    """The logical loops of which turns may be what is handed on, and the ways in which they may be: those first that go
+    on where another pipeline ended, then those of as many turns a place as others, as gradients are, and of loops of
+    which none is known, as a gradient's is another."""
+    every = [(loop, way) for loop in loops for way in _ways(passed, loop, device, known)]
+    seen = {(each.way.at_once, each.line.count) for each in known}
+
+    def order(each: tuple[Loop, Way]) -> tuple[bool, bool, bool]:
+        loop, way = each
+        is_first = not any(piped.is_before(loop, way) for piped in known)
+        is_other = (way.at_once, way.line.count) not in seen
+        return is_first, is_other, any(piped.loop is loop for piped in known)
+
+    return sorted(every, key=order)
+
+
+def _ways(passed: Sequence[Passed], loop: Loop, device: Var, known: Sequence[Piped]) -> Iterator[Way]:
+    """All of a loop's turns, or a part of them. Of a ring of two, the line that is known comes last, as a gradient goes
+    back."""
+    lines_known = [each.line for each in known]
+    most = limit_of("turns_at_once")
+    for rounds in range(1, most + 1):
+        for at_once in range(1, most + 1):
+            count, left = divmod(loop.t.size, rounds * at_once)
+            lines = [[] if left else each.lines(device, count) for each in passed]
+            for line in sorted(next((some for some in lines if some), []), key=lambda line: line in lines_known):
+                own = tuple(each for each, its in zip(passed, lines, strict=True) if line in its)
+                yield from (Way(line, at_once, n * count * at_once, own) for n in range(rounds))
 
 
 def communicates_inside(op: Op) -> bool:

@@ -20,7 +20,18 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import limit_of
 from hlo_verify.ops.counting import Shape, counter_at, iterate
 from hlo_verify.ops.induction import Loop, book_of, kind_of_numbers
-from hlo_verify.ops.lines import Guess, Line, Passed, Piped, as_type, communicates_inside, guesses_at, handed_on
+from hlo_verify.ops.lines import (
+    Guess,
+    Line,
+    Passed,
+    Piped,
+    Way,
+    as_type,
+    communicates_inside,
+    guesses_at,
+    handed_on,
+    ways,
+)
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.turns_compared import is_made
 from hlo_verify.ops.values import Context, Value, positions
@@ -39,24 +50,16 @@ def piped_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> lis
     if context.automatic is not None and len(set(context.automatic.tolist())) > 1:
         return None
     passed = list(handed_on(op, context))
-    known = {id(each.loop) for each in book_of(context).piped}
-    loops = sorted(book_of(context).loops, key=lambda loop: id(loop) in known)  # a gradient's is another than that
-    for loop in loops if passed else ():
-        if loop.test is not None or _depends_on(device, loop):
-            continue
-        for at_once in range(1, limit_of("turns_at_once") + 1):
-            lines = [[] if loop.t.size % at_once else each.lines(device, loop.t.size // at_once) for each in passed]
-            for line in _opposite_first(next((some for some in lines if some), []), book_of(context).piped):
-                own = [each for each, its in zip(passed, lines, strict=True) if line in its]
-                found = _Pipeline(op, args, context, shape, loop, at_once, line, own).results()
-                if found is not None:
-                    return found
+    book = book_of(context)
+    loops = [loop for loop in book.loops if loop.test is None and not _depends_on(device, loop)]
+    left, t = book.effort.left, expr.fresh("t", shape.trips)
+    before: dict[str, dict[int, Value]] = {}
+    for loop, way in ways(passed, loops, device, book.piped) if passed else ():
+        found = _Pipeline(op, args, context, shape, loop, way, t, before).results()
+        if found is not None:
+            book.effort.left = left  # what is in vain counts
+            return found
     return None
-
-
-def _opposite_first(lines: list[Line], piped: Sequence[Piped]) -> list[Line]:
-    """Lines, those first that go the other way than what is known: a gradient goes back."""
-    return sorted(lines, key=lambda line: line in [each.line for each in piped])
 
 
 def _depends_on(device: Var, loop: Loop) -> bool:
@@ -72,27 +75,30 @@ class _Pipeline:
     context: Context
     shape: Shape
     loop: Loop
-    at_once: int
-    """How many turns of it a device makes in one of its own."""
-    line: Line
-    passed: Sequence[Passed]
-    t: Var = field(init=False)
+    way: Way
+    t: Var
+    before: dict[str, dict[int, Value]]
+    """What is known of other components before turn t, whatever is handed on: it is the same for all loops and ways."""
+    line: Line = field(init=False)
+    passed: Sequence[Passed] = field(init=False)
     written: dict[int, Value] = field(default_factory=dict)
     """What is written to in part as it is before turn t, in gradients, as each turn clears what it reads; or turned."""
     is_turned: bool = False
     """Whether something goes round a ring, of which the first device may take microbatches."""
 
     def __post_init__(self) -> None:
-        self.t = expr.fresh("t", self.shape.trips)
+        self.line, self.passed = self.way.line, self.way.own
         if any(self.args[each.component].term is ZERO for each in self.passed) and book_of(self.context).piped:
-            self.written = self._before(lambda closing: closing.written_before())
+            self.written = self._before("written", Closing.written_before)
         if len(self.passed) > 1:
-            turned = self._before(lambda closing: closing.turned_before())
+            turned = self._before("turned", Closing.turned_before)
             self.passed = [each for each in self.passed if each.component not in turned]
-            self.written |= turned
+            self.written = self.written | turned
             self.is_turned = bool(turned)
 
-    def _before(self, of: Callable[[Closing], dict[int, Value]]) -> dict[int, Value]:
+    def _before(self, name: str, of: Callable[[Closing], dict[int, Value]]) -> dict[int, Value]:
+        if name in self.before:
+            return self.before[name]
         turn = expr.of_var(self.t)
         known = {k: Value(self.op.types[k], self.args[k].term) for k in self.shape.invariant}
         known |= {k: counter_at(self.shape, k, turn, self.op.types[k]) for k in self.shape.counters}
@@ -103,7 +109,8 @@ class _Pipeline:
 
         effort = book_of(self.context).effort
         found = of(Closing(self.t, self.line.device, self.args, known, iterated, effort=effort))
-        return {} if pure.unsupported else found
+        self.before[name] = {} if pure.unsupported else found
+        return self.before[name]
 
     def results(self) -> list[Value] | None:
         """What the loop leaves, if the guesses of what it hands on hold for some: all are of gradients, or none."""
@@ -197,12 +204,11 @@ class _Pipeline:
         inside = algebra.multiply(
             guards.interval(batch, 0, guess.batches - 1), guards.interval(place, 0, self._hands_on(guess) - 1)
         )
-        if guess.is_gradient:
-            carried = self._at(self.loop.state[guess.component], expr.scale(after, self.at_once))
-            return algebra.multiply(inside, guess.microbatch(carried, batch, shape))
-        last = guards.interval(after, self.line.count, self.line.count)
         carried, final = self.loop.state[guess.component], self.loop.final[guess.component]
-        carried = self._at(carried, expr.scale(after, self.at_once))
+        carried = self._at(carried, self.way.turn(after))
+        if guess.is_gradient:
+            return algebra.multiply(inside, guess.microbatch(carried, batch, shape))
+        last = guards.interval(after, self.line.count, self.line.count) if self.way.end == self.loop.t.size else ZERO
         made = algebra.add(
             algebra.multiply(algebra.logical_not(last), guess.microbatch(carried, batch, shape)),
             algebra.multiply(last, guess.microbatch(final, batch, shape)),
@@ -237,10 +243,10 @@ class _Pipeline:
             type_ = self.op.types[k]
             received[k] = Value(type_, ZERO) if guess.is_gradient else self._anything(type_)
             if place is not expr.constant(0):
-                carried = self._at(self.loop.state[guess.component], expr.scale(place, self.at_once))
+                carried = self._at(self.loop.state[guess.component], self.way.turn(place))
                 received[k] = Value(type_, guess.microbatch(carried, batch, type_.shape))
         self._name(place, batch, guesses)
-        made, whole = self._made(place, expr.add(place, batch), received), self._left(place, self.at_once - 1)
+        made, whole = self._made(place, expr.add(place, batch), received), self._left(place, self.way.at_once - 1)
         return [
             k
             for k, guess in guesses.items()
@@ -267,7 +273,7 @@ class _Pipeline:
 
     def _left(self, place: Index, n: int) -> list[Value]:
         """What the logical loop's turns for a place leave, after so many others of them."""
-        turn = expr.shift(expr.scale(place, self.at_once), n)
+        turn = expr.shift(self.way.turn(place), n)
         if turn is expr.constant(0):
             return list(self.loop.first())
         return [self._at(value, turn) for value in self.loop.after]
@@ -279,7 +285,7 @@ class _Pipeline:
         return is_made(made.term, expected, book_of(self.context), self._piped(guesses))
 
     def _piped(self, guesses: Mapping[int, Guess]) -> list[Piped]:
-        return [Piped(self.loop, each.component, self.line, each.is_gradient) for each in guesses.values()]
+        return [Piped(self.loop, each.component, each.is_gradient, self.way) for each in guesses.values()]
 
     def _made(self, place: Index, turn: Index, received: Mapping[int, Value]) -> dict[int, Value]:
         """What the device at a place makes in a turn of what it received."""
@@ -328,9 +334,9 @@ class _Pipeline:
     def _name(self, place: Index, batch: Index, guesses: Mapping[int, Guess]) -> None:
         """Note the names of what a device makes on the way, where it makes several logical turns at once."""
         book = book_of(self.context)
-        for n in range(self.at_once - 1):
+        for n in range(self.way.at_once - 1):
             left = self._left(place, n)
-            turn = expr.shift(expr.scale(place, self.at_once), n + 1)
+            turn = expr.shift(self.way.turn(place), n + 1)
             for k, guess in guesses.items():
                 type_, j = self.op.types[k], guess.component
                 own, name = (

@@ -32,8 +32,8 @@ from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor
 class TurnsBefore:
     """The names of what loops carry, and of what they leave."""
 
-    carried: dict[Tensor, tuple[Piped, int]] = field(default_factory=dict)
-    """Of a name, what it is a component of, and how many turns of that a place makes."""
+    carried: dict[Tensor, list[Piped]] = field(default_factory=dict)
+    """Of a name, what makes it: other pipelines may make other turns."""
     left: dict[Tensor, tuple[Loop, int]] = field(default_factory=dict)
     opens_ends: bool = True
     """Whether what loops leave is replaced."""
@@ -53,7 +53,7 @@ class TurnsBefore:
             if loop.test is not None or not isinstance(name, Read) or not isinstance(end, Read):
                 continue
             if name.tensor.kind == "loop" and len(name.indices) == 1 + len(shape):
-                found.carried[name.tensor] = each, loop.t.size // each.line.count
+                found.carried.setdefault(name.tensor, []).append(each)
                 if end.tensor.kind == "loop" and len(end.indices) == len(shape):
                     found.left[end.tensor] = loop, k
         return found
@@ -81,7 +81,7 @@ class TurnsBefore:
         while todo:
             new = ingredients(todo.pop()) - found
             found |= new
-            named = [(each.loop, each.component) for name, (each, _) in self.carried.items() if name in new]
+            named = [(each.loop, each.component) for name, (each, *_) in self.carried.items() if name in new]
             named += [named for name, named in self.left.items() if name in new]
             todo += (part for loop, k in named for part in (loop.initial[k].term, loop.after[k].term))
         return found
@@ -112,7 +112,7 @@ class TurnsBefore:
             self._inside.remove(source)
             return made
         if source in self.carried:
-            return self._turn(*self.carried[source], *atom.indices)
+            return self._turn(self.carried[source], *atom.indices)
         if not source.bodies or source.seal is not None:
             return None
         count = len(source.params)
@@ -120,11 +120,13 @@ class TurnsBefore:
         bodies = tuple(self.replaced(there.poly(body)) for body in source.bodies)
         return remade(source, bound, bodies, atom.indices[count:])
 
-    def _turn(self, each: Piped, at_once: int, turn: Index, *where: Index) -> Poly | None:
-        loop, k = each.loop, each.component
+    def _turn(self, piped: Sequence[Piped], turn: Index, *where: Index) -> Poly | None:
+        each = piped[0]
+        loop, k, at_once = each.loop, each.component, each.way.at_once
         if turn is expr.constant(0):
             return self.replaced(loop.initial[k].at(list(where)))
-        is_early = self.opens_early and not each.is_gradient and 0 < turn.lo <= 2 * at_once
+        is_near = any(0 < turn.lo - other.way.first <= 2 * at_once for other in piped)
+        is_early = self.opens_early and not each.is_gradient and is_near
         if is_early or _is_within(turn, at_once):
             return self.replaced(_at(loop.after[k], loop, expr.shift(turn, -1), where))
         return None
