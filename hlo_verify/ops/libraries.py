@@ -11,7 +11,7 @@ from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.ops.opaque import without_row_major
-from hlo_verify.ops.values import Context, UnsupportedError, Value, function_of
+from hlo_verify.ops.values import Context, UnsupportedError, Value, function_of, functions_of
 from hlo_verify.program.attributes import fingerprint
 from hlo_verify.program.ir import Op
 from hlo_verify.program.library_calls import LIBRARY_CALLS
@@ -38,10 +38,9 @@ def library_call(op: Op, args: list[Value], context: Context) -> list[Value]:
         return [Value(type_, function_of("library_call", key, dims, type_, own))]
     whole = [(value, range(batch, len(value.shape))) for value in args]
     results = tuple((type_.dtype, type_.shape[batch:]) for type_ in op.types)
-    return [
-        Value(type_, function_of("library_call", (key, results, n), whole, type_, range(batch, type_.rank)))
-        for n, type_ in enumerate(op.types)
-    ]
+    asked = [((key, results, n), type_, range(batch, type_.rank)) for n, type_ in enumerate(op.types)]
+    terms = functions_of("library_call", whole, asked)
+    return [Value(type_, term) for type_, term in zip(op.types, terms, strict=True)]
 
 
 def _said(op: Op) -> tuple[Any, dict[str, Any]]:

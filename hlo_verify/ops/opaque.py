@@ -23,6 +23,7 @@ from hlo_verify.ops.values import (
     UnsupportedError,
     Value,
     function_of,
+    functions_of,
     positions,
     whole,
 )
@@ -145,8 +146,9 @@ def deterministic(trailing: int | None = None) -> Rule:
                 raise UnsupportedError(
                     f"custom_call to {op.attributes.get('call_target_name')} with other batch dimensions"
                 )
-            results.append(Value(type_, function_of("custom_call", (key, result_types, n), dims, type_, own)))
-        return results
+            results.append(((key, result_types, n), type_, own))
+        terms = functions_of("custom_call", dims, results)
+        return [Value(type_, term) for type_, term in zip(op.types, terms, strict=True)]
 
     return rule
 

@@ -20,7 +20,7 @@ from hlo_verify.program.op_families import may_part
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, padding, rotations
 from hlo_verify.terms.bounds import within
-from hlo_verify.terms.definitions import define, named
+from hlo_verify.terms.definitions import Asked, define, define_all, named
 from hlo_verify.terms.functions import wrap
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import (
@@ -323,29 +323,44 @@ def function_of(
     result: TensorType,
     own: Sequence[int],
 ) -> Poly:
-    """A function of some dimensions of its operands, known only by its name and attributes, at the result's position.
+    """A function of some dimensions of its operands, known by its name and attributes, at its result's position."""
+    return functions_of(kind, operands, [(attributes, result, own)])[0]
+
+
+def functions_of(
+    kind: str,
+    operands: Sequence[tuple[Value, Sequence[int]]],
+    results: Sequence[tuple[Any, TensorType, Sequence[int]]],
+) -> list[Poly]:
+    """Such functions of the same operands, each with its attributes, and the type and own dimensions of its result.
 
     Each operand comes with the dimensions that the function is of; its others are, in order, dimensions of the result
     that are not the function's `own`. Element types and sizes take part in telling functions apart.
     """
-    where = positions(result.shape)
-    batch = [where[k] for k in range(result.rank) if k not in own]
-    bound: list[Var] = []
-    bodies = []
-    for value, dims in operands:
-        others = iter(batch)
-        at: list[Index] = []
-        for k, size in enumerate(value.shape):
-            if k in dims:
-                bound.append(expr.fresh("f", size))
-                at.append(expr.of_var(bound[-1]))
-            else:
-                at.append(next(others))
-        bodies.append(value.at(at) if 0 not in value.shape else ZERO)
     types = tuple((v.type.dtype, tuple(v.shape[k] for k in dims)) for v, dims in operands)
-    key = (attributes, types, (result.dtype, tuple(result.shape[k] for k in own)))
-    at_own = tuple(where[k] for k in own)
-    return define(kind, bound, tuple(bodies), attributes=key, at=at_own, ordered=True, dtype=result.dtype)
+    together: dict[tuple[Index, ...], dict[int, Asked]] = {}
+    for n, (attributes, result, own) in enumerate(results):
+        where = positions(result.shape)
+        key = (attributes, types, (result.dtype, tuple(result.shape[k] for k in own)))
+        batch = tuple(where[k] for k in range(result.rank) if k not in own)
+        together.setdefault(batch, {})[n] = key, tuple(where[k] for k in own), result.dtype
+    found: dict[int, Poly] = {}
+    for batch, asked in together.items():
+        bound: list[Var] = []
+        bodies = []
+        for value, dims in operands:
+            others = iter(batch)
+            at: list[Index] = []
+            for k, size in enumerate(value.shape):
+                if k in dims:
+                    bound.append(expr.fresh("f", size))
+                    at.append(expr.of_var(bound[-1]))
+                else:
+                    at.append(next(others))
+            bodies.append(value.at(at) if 0 not in value.shape else ZERO)
+        terms = define_all(kind, bound, tuple(bodies), list(asked.values()), ordered=True)
+        found.update(zip(asked, terms, strict=True))
+    return [found[n] for n in range(len(results))]
 
 
 def operand_of_type(value: Value, dtype: str) -> Poly:

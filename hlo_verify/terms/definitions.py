@@ -207,7 +207,25 @@ def define(
     dtype: str = "",
     is_reformed: bool = False,
 ) -> Poly:
-    """A read of the tensor `kind over bound of bodies`, at the bodies' own free indices, then at `at`.
+    """A read of the tensor `kind over bound of bodies`, at the bodies' own free indices, then at `at`."""
+    results = define_all(kind, bound, bodies, [(attributes, at, dtype)], ordered=ordered, is_reformed=is_reformed)
+    return results[0]
+
+
+Asked = tuple[Any, tuple[Index, ...], str]
+"""Of a tensor that is defined: its attributes, where it is read beside the bodies' free indices, its element type."""
+
+
+def define_all(
+    kind: str,
+    bound: Sequence[Var],
+    bodies: tuple[Poly, ...],
+    results: Sequence[Asked],
+    *,
+    ordered: bool = False,
+    is_reformed: bool = False,
+) -> list[Poly]:
+    """Reads of tensors that have the same bodies, as the results of one function do, each as `define` makes it.
 
     `ordered` says that the bound variables are distinguishable (a sort's dimension, an argument's
     position); otherwise the operation is the same for every order of them.
@@ -226,22 +244,23 @@ def define(
     if rebuild.reformed:
         reformed = tuple(rebuild.undone(body) for body in canonical)
         if reformed != bodies and not is_reformed:
-            return define(
-                kind, bound, reformed, attributes=attributes, at=at, ordered=ordered, dtype=dtype, is_reformed=True
-            )
+            return define_all(kind, bound, reformed, results, ordered=ordered, is_reformed=True)
     sizes = tuple(v.size for v in order)
-    key = (kind, attributes, sizes, canonical, len(at), len(rebuild.slots), _integer(dtype))
     known = _definitions()
-    found = known.get(key)
-    if found is None:
-        skey = mix(kind, str(attributes), *sizes, *(keys.poly(b) for b in bodies))
-        found = Tensor(kind, f"{kind}{len(known)}", dtype, (), next_uid(), skey, attributes=attributes)
-        found.params = tuple(slot(n) for n in range(len(rebuild.slots)))
-        found.bound = tuple(expr.var("b", n, v.size) for n, v in enumerate(order))
-        found.bodies = canonical
-        found.own = len(at)
-        known[key] = found
-    return read(found, (*rebuild.places, *at))
+    reads: list[Poly] = []
+    for attributes, at, dtype in results:
+        key = (kind, attributes, sizes, canonical, len(at), len(rebuild.slots), _integer(dtype))
+        found = known.get(key)
+        if found is None:
+            skey = mix(kind, str(attributes), *sizes, *(keys.poly(b) for b in bodies))
+            found = Tensor(kind, f"{kind}{len(known)}", dtype, (), next_uid(), skey, attributes=attributes)
+            found.params = tuple(slot(n) for n in range(len(rebuild.slots)))
+            found.bound = tuple(expr.var("b", n, v.size) for n, v in enumerate(order))
+            found.bodies = canonical
+            found.own = len(at)
+            known[key] = found
+        reads.append(read(found, (*rebuild.places, *at)))
+    return reads
 
 
 def _rebuilt(keys: Keys, rename: Mapping[Var, Index], bodies: tuple[Poly, ...]) -> tuple[_Rebuild, tuple[Poly, ...]]:

@@ -45,6 +45,7 @@ class Finite:
     _definitions: dict[Tensor, bool] = field(default_factory=dict)
     _elements: dict[Read, bool] = field(default_factory=dict)
     _below: dict[Poly, bool] = field(default_factory=dict)
+    _nowhere: dict[Poly, bool] = field(default_factory=dict)
 
     def surely(self, p: Poly) -> bool:
         """Whether a term is no infinity, whatever the arguments and its variables are.
@@ -80,7 +81,8 @@ class Finite:
     def _is_defined(self, atom: Read) -> bool:
         """Whether an element of a definition, of which some infinity is a part, is a number.
 
-        All elements are looked at first, as they are the same for all reads.
+        All elements are looked at first, as they are the same for all reads. One by itself may be a number where
+        conditions on its place spare it the infinity, or where its place is a number.
         """
         source = atom.tensor
         everywhere = self._definitions.get(source)
@@ -89,6 +91,8 @@ class Finite:
             self._definitions[source] = everywhere
         if everywhere or source.kind not in ("term", "max"):
             return everywhere
+        if all(e.free for e in atom.indices) and self._is_none_anywhere(source):
+            return False
         found = self._elements.get(atom)
         if found is None:
             from hlo_verify.terms.definitions import unfold  # definitions and laws are made of this
@@ -123,6 +127,33 @@ class Finite:
         return (
             isinstance(atom, Read) and atom.tensor.kind in ("term", "max") and self.never_above(atom.tensor.bodies[0])
         )
+
+    def _is_none_anywhere(self, source: Tensor) -> bool:
+        """Whether no element of a definition is seen to be a number, but at places that are numbers themselves: an
+        infinity takes part in it under no condition. `1/iota` is one at 3."""
+        return source.kind not in EXTREMA and any(map(self._is_nowhere_a_number, source.bodies))
+
+    def _is_nowhere_a_number(self, p: Poly) -> bool:
+        found = self._nowhere.get(p)
+        if found is None:
+            bare = (mono for mono, _ in p.items if not any(atom.boolean for atom, _ in mono))
+            found = self._nowhere[p] = any(self._is_no_number(atom) for mono in bare for atom, _ in mono)
+        return found
+
+    def _is_no_number(self, atom: Atom) -> bool:
+        """Whether an atom is not seen to be a number at any places likewise."""
+        if isinstance(atom, Apply):
+            if atom.function in (MAXIMUM, EXPONENTIAL, INFINITE_EXPONENTIAL):
+                return False
+            return self._is_one_by_its_names(atom) or any(map(self._is_nowhere_a_number, atom.args))
+        return isinstance(atom, Read) and bool(atom.tensor.bodies) and self._is_none_anywhere(atom.tensor)
+
+    def _is_one_by_its_names(self, atom: Apply) -> bool:
+        """Whether a function is infinite itself, as far as is known, of values with names: their signs are the same at
+        all places, where those of places hang on these."""
+        args = [arg.atom for arg in atom.args]
+        are_names = all(isinstance(arg, Read) and arg.tensor.kind == "term" for arg in args)
+        return are_names and bool(atom.doubt & INFINITE) and not any(map(self._shows_one, atom.args))
 
     def _may_be_infinite(self, atom: Atom) -> bool:
         """Whether some infinity may take part in what an atom computes."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.memory import once_a_session
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import unfold
@@ -37,7 +38,7 @@ def told(bound: Sequence[Var], items: Sequence[tuple[Atom, Number]]) -> Poly | N
             rest = expr.subtract(guard.form, expr.scale(expr.of_atom(entry), c))
             place = expr.scale(expr.shift(rest, -guard.lo), -c)
             if place.free.isdisjoint(bound) and entry.lo <= place.lo and place.hi <= entry.hi:
-                found = _Told(entry, place).product(items)
+                found = _telling(entry, place).product(items)
                 if found is not None:
                     used("what a condition tells")
                     return found
@@ -45,10 +46,12 @@ def told(bound: Sequence[Var], items: Sequence[tuple[Atom, Number]]) -> Poly | N
 
 
 class _Told:
-    """Puts an index expression in the place of an integer."""
+    """Puts an index expression in the place of an integer. Each factor is looked at once: a count of what sums over
+    rows ask about stands in many of them, and is written out to see whether it is about that integer."""
 
     def __init__(self, entry: Opaque, place: Index) -> None:
         self.entry, self.place = entry, place
+        self._known: dict[Atom, Poly | None] = {}
         read = value_of(entry).atom if entry.operator == "value" else None
         kept = INTEGER_RANGES.get(read.tensor.dtype) if isinstance(read, Read) else None
         self.read = read if kept and kept[0] <= entry.lo and entry.hi <= kept[1] else None
@@ -64,6 +67,11 @@ class _Told:
 
     def _atom(self, atom: Atom) -> Poly | None:
         """What an atom is of the place; None if it is not about the integer."""
+        if atom not in self._known:
+            self._known[atom] = self._found(atom)
+        return self._known[atom]
+
+    def _found(self, atom: Atom) -> Poly | None:
         if atom is self.read:
             return algebra.of_index(self.place)
         if isinstance(atom, Read):
@@ -111,6 +119,9 @@ class _Told:
             return expr.of_atom(atom) if found is atom.term else algebra.as_index(found, atom.lo, atom.hi)
         inner = self._index(atom.exprs[0])
         return expr.of_atom(atom) if inner is atom.exprs[0] else expr.again(atom, inner)
+
+
+_telling = once_a_session(_Told)
 
 
 def _are(one: Sequence[object], other: Sequence[object]) -> bool:

@@ -8,6 +8,10 @@ import pytest
 
 import hlo_verify
 from hlo_verify import Verdict, custom_calls
+from hlo_verify.ops.values import Value, function_of, functions_of, positions
+from hlo_verify.program.ir import TensorType
+from hlo_verify.terms import algebra
+from hlo_verify.terms.term import tensor
 
 MOSAIC = '{\\"custom_call_config\\": {\\"body\\": \\"QUJD\\"MORE}}'
 
@@ -199,3 +203,29 @@ def test_zero_times_what_a_kernel_gives_is_not_zero(both: list[str], alone: list
     logical = computing(*both, "%r = stablehlo.add %y, %zero : TYPE")
     assert report(logical, logical).verdict is Verdict.PROVED
     assert report(logical, computing(*both, *alone, *masked)).verdict is Verdict.UNKNOWN
+
+
+def two_results(first: str, second: str) -> str:
+    call = pallas().replace("(%x)", "(%x, %x)")
+    made = f"%p:2 = stablehlo.custom_call {call} : ({KIND}, {KIND}) -> ({KIND}, {KIND})"
+    return program(f"{made}\n%y = stablehlo.subtract {first}, {second} : {KIND}")
+
+
+def test_results_of_a_call_are_told_apart() -> None:
+    one, other = two_results("%p#0", "%p#1"), two_results("%p#1", "%p#0")
+    assert report(one, one).verdict is Verdict.PROVED
+    assert report(one, other).verdict is Verdict.UNKNOWN
+
+
+def test_several_functions_of_the_same_operands_are_each_what_it_is_alone() -> None:
+    sizes = [(2, 8, 6), (2, 6, 4)]
+    operands = []
+    for n, size in enumerate(sizes):
+        source = tensor("argument", f"x{n}", "f32", size)
+        operands.append((Value(TensorType(size, "f32"), algebra.read(source, positions(size))), (1, 2)))
+    kinds = [((2, 8, 4), "f32", (1, 2)), ((2, 8), "f32", (1,)), ((8, 2, 4), "f32", (0, 2)), ((2, 8, 4), "i32", (1, 2))]
+    results = [(n, TensorType(shape, dtype), own) for n, (shape, dtype, own) in enumerate(kinds)]
+    together = functions_of("custom_call", operands, results)
+    alone = [function_of("custom_call", attributes, operands, *said) for attributes, *said in results]
+    assert together == alone
+    assert len(set(together)) == len(results)

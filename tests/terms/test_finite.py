@@ -9,13 +9,15 @@ import pytest
 from hlo_verify.index import expr
 from hlo_verify.ops.in_order import values
 from hlo_verify.terms import algebra, extrema, guards
+from hlo_verify.terms.definitions import named
 from hlo_verify.terms.finite import if_unknown_may_be
-from hlo_verify.terms.functions import INFINITE_EXPONENTIAL, INFINITY, MAXIMUM
+from hlo_verify.terms.functions import INFINITE_EXPONENTIAL, INFINITY, INVERSE, MAXIMUM
 from hlo_verify.terms.laws import apply, greater
-from hlo_verify.terms.term import Poly, tensor
+from hlo_verify.terms.term import Poly, number, tensor
 
 SIZE = 4
 QUERY = expr.of_var(expr.var("x", 0, SIZE))
+PLACE = expr.var("p", 0, expr.UNBOUNDED)
 
 
 def score(key: int) -> Poly:
@@ -92,3 +94,56 @@ def test_what_is_known_of_a_term(make: Callable[[], Poly], finite: bool, not_abo
     term = make()
     assert if_unknown_may_be().surely(term) is finite
     assert if_unknown_may_be().never_above(term) is not_above
+
+
+def named_at(body: Callable[[expr.Index], Poly], place: expr.Index) -> Poly:
+    """What a definition that is made of a place is there; it takes any place."""
+    return algebra.substitute(named(body(expr.of_var(PLACE))), {PLACE: place})
+
+
+def score_above(body: Callable[[expr.Index], Poly]) -> Callable[[expr.Index], Poly]:
+    """The same in a definition of another one, beside an argument."""
+    return lambda place: named(algebra.add(named_at(body, place), score(1)))
+
+
+def timescale(place: expr.Index) -> Poly:
+    """A value made of constants and places, which is 0 at no place, though nothing shows that."""
+    return named(algebra.subtract(algebra.of_index(expr.scale(place, 2)), number(7)))
+
+
+INFINITE_ONES: dict[str, tuple[Callable[[expr.Index], Poly], dict[int, bool], bool]] = {
+    # at some numbers, and at places of some variable
+    "everywhere": (lambda x: algebra.add(infinity(1), algebra.of_index(x)), {0: False, 3: False}, False),
+    "under a condition": (
+        lambda x: algebra.add(algebra.multiply(guards.interval(x, 2, None), infinity(1)), algebra.of_index(x)),
+        {0: True, 3: False},
+        False,
+    ),
+    "where it is divided by places": (
+        lambda x: algebra.add(apply(INVERSE, (algebra.of_index(x),)), score(0)),
+        {0: False, 3: True},
+        False,
+    ),
+    "where it is divided by places behind 0": (
+        lambda x: algebra.add(apply(INVERSE, (algebra.of_index(expr.shift(x, 1)),)), score(0)),
+        {0: True, 3: True},
+        True,
+    ),
+    "where it is divided by a name": (
+        lambda x: algebra.add(apply(INVERSE, (timescale(x),)), score(0)),
+        {0: False, 3: False},
+        False,
+    ),
+    "as a mask": (lambda x: apply(MAXIMUM, (infinity(-1), algebra.of_index(x))), {0: True, 3: True}, True),
+}
+
+
+@pytest.mark.parametrize("deeper", [lambda body: body, score_above, lambda body: score_above(score_above(body))])
+@pytest.mark.parametrize("infinite", INFINITE_ONES)
+def test_an_element_of_a_definition_is_a_number_where_its_place_spares_it_the_infinity(
+    infinite: str, deeper: Callable[[Callable[[expr.Index], Poly]], Callable[[expr.Index], Poly]]
+) -> None:
+    body, at_numbers, at_any = INFINITE_ONES[infinite]
+    for place, is_one in at_numbers.items():
+        assert if_unknown_may_be().surely(named_at(deeper(body), expr.constant(place))) == is_one, place
+    assert if_unknown_may_be().surely(named_at(deeper(body), QUERY)) == at_any
