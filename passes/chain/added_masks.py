@@ -22,11 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.passes.chain.always_numbers import always_numbers, depending
+from hlo_verify.passes.chain.always_numbers import always_numbers
 from hlo_verify.passes.chain.closed_values import closed_values
 from hlo_verify.passes.chain.constant_values import known_numbers
 from hlo_verify.passes.chain.masked_scores import FAR, Everything, Masked, MaskWalk, is_mask, numbers_in
 from hlo_verify.passes.chain.masking_numbers import are_finite_at_zero, is_only_subtracted, masks_of, read_as
+from hlo_verify.passes.chain.reached import depending
 from hlo_verify.program.attributes import elements_once, is_splat
 from hlo_verify.program.element_types import DTYPES, is_float
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, operations, value_types

@@ -11,6 +11,7 @@ import numpy as np
 
 from hlo_verify.passes.chain.closed_values import REGION
 from hlo_verify.passes.chain.constant_values import Computed
+from hlo_verify.passes.chain.reached import large_values
 from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Function, Name, Op, operations, used
@@ -24,6 +25,8 @@ LEAST = 1e-3
 
 MOVED = KEEPS_SPLATS | MOVES | RESHAPES | SLICES | PARTS | FILLS | LOOKUPS
 
+CHOOSES = frozenset({"select", "compare", "convert"})
+
 SATURATED = frozenset({"exponential", "logistic", "tanh"})
 """Functions that are the same of all numbers that are far below."""
 
@@ -32,6 +35,9 @@ GREATER = BRANCHES | {"maximum", "while"}
 
 HALF_WAY = 0.5
 """A number above this part of what masks is above what is masked, in any reading."""
+
+ABOVE = HALF_WAY * LEAST * FAR
+"""A number that is greater is above all that is masked, in any reading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,8 @@ class MaskWalk:
     """What says which are."""
     has_numbers: bool = False
     """Whether numbers mask that get into an exponential (or the like), and not minus infinity alone."""
+    large: frozenset[Name] = frozenset()
+    """What a constant makes large, or infinite: with such numbers, scores may be below what masks."""
     always: Container[Name] | None = None
     """What is a number in each turn of each loop, where that is known and asked for: the largest of scores is one
     there alone, and else is masked itself."""
@@ -102,6 +110,7 @@ class MaskWalk:
         return value in self.infinite or (value in self.masked and not self.masked[value].is_all)
 
     def is_harmless(self, function: Function) -> bool:
+        self.large = large_values(function, self.numbers, -ABOVE, FAR)
         try:
             self._through(function)
         except ReachesMoreError:
@@ -158,6 +167,8 @@ class MaskWalk:
             if op.name in MOVED and op.operands and self.scores >= {*op.operands}:
                 self.scores.update(op.results)
             return None
+        if op.name not in MOVED | CHOOSES and not self.large.isdisjoint(op.operands):
+            raise ReachesMoreError
         if op.name == "reduce" and _is_the_largest(op):
             if self.always is not None and op.results[0] not in self.always:
                 return _of_all(some)

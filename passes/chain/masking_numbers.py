@@ -26,7 +26,7 @@ from hlo_verify.limits import limit_of
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.closed_values import closed_values
 from hlo_verify.passes.chain.constant_values import known_numbers
-from hlo_verify.passes.chain.masked_scores import FAR, MOVED, MaskWalk, is_mask, numbers_in
+from hlo_verify.passes.chain.masked_scores import ABOVE, FAR, MOVED, MaskWalk, is_mask, numbers_in
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.attributes import elements_once, is_splat
@@ -143,7 +143,7 @@ def are_finite_at_zero(module: Module, names: Collection[Name], devices: int = 1
     zeros = [scalar(0, type_.shape, storage(type_.dtype, FLOATS), devices, maps) for type_ in types]
     limits = Limits(limit_of("enclosed_elements"), limit_of("glance_work"))
     found = evaluate(module, zeros, devices, watch=names, only=(), limits=limits, maps=maps).watched.values()
-    return all(each is not None and bool((each.values > FAR).all()) for each in found)
+    return all(each is not None and bool((each.values > ABOVE).all()) for each in found)
 
 
 def mask_otherwise(given: Module, partitioned: Module) -> bool:

@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec as P
 
 from hlo_verify import Verdict
 from hlo_verify.passes.chain.added_masks import with_chosen_masks
-from hlo_verify.passes.chain.always_numbers import depending
+from hlo_verify.passes.chain.reached import depending
 from hlo_verify.passes.load.load import load
 from tests.conftest import SEED
 from tests.passes.chain.test_masking_numbers import INFINITE, LARGE, MESH, D, Function, N, attention, report
@@ -238,3 +238,55 @@ WRONG: dict[str, dict[str, Any]] = {"a key early": {"early": 1}, "the keys of an
 def test_wrong_rings(name: str, how: dict[str, bool]) -> None:
     wrong = ring(LARGE, start=INFINITE, **how, **WRONG[name])
     assert report(attention(INFINITE), wrong).verdict is not Verdict.PROVED
+
+
+def left_by(bound: Callable[[jax.Array], jax.Array]) -> Callable[..., Function]:
+    """The largest of scores that a bound, or a shift, keeps from being minus infinity; a row sees nothing at first."""
+
+    def program(fill: float) -> Function:
+        def function(s: jax.Array, rare: jax.Array) -> jax.Array:
+            def body(t: Any, total: jax.Array) -> jax.Array:
+                x = jnp.where(jnp.arange(N) >= N - t, s, fill)
+                return total + jnp.exp(bound(x)).sum(-1)
+
+            return jnp.where(rare == 12345, lax.fori_loop(0, 2, body, jnp.zeros(s.shape[:1])), 0.0)
+
+        return function
+
+    return program
+
+
+BOUNDS: dict[str, Callable[[jax.Array], jax.Array]] = {
+    "where a reduction starts": lambda x: x - x.max(-1, keepdims=True, initial=LARGE),
+    "a number that masks": lambda x: x - jnp.maximum(x.max(-1, keepdims=True), LARGE),
+    "a number above scaled ones": lambda x: 1e-2 * x - jnp.maximum((1e-2 * x).max(-1, keepdims=True), -1e8),
+    "a shift": lambda x: x + 1e30,
+}
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("fills", [(INFINITE, LARGE), (LARGE, INFINITE)], ids=str)
+def test_a_number_that_takes_the_place_of_minus_infinity(name: str, fills: tuple[float, float]) -> None:
+    """Of a row that sees nothing, exponentials of what masks are 1 there, and 0 of minus infinity: for few arguments,
+    so that no numbers tell."""
+    first, second = (left_by(BOUNDS[name])(fill) for fill in fills)
+    rows = jax.shard_map(second, mesh=MESH, in_specs=(P("d"), P()), out_specs=P("d"), check_vma=False)
+    found = report(first, rows, SCORES, jax.ShapeDtypeStruct((), jnp.int32))
+    assert found.verdict is not Verdict.PROVED
+
+
+@pytest.mark.parametrize("fills", [(INFINITE, LARGE), (LARGE, INFINITE)], ids=str)
+def test_scores_that_an_argument_makes_infinite(fills: tuple[float, float]) -> None:
+    """They are below what masks: the largest is minus infinity, or what masks."""
+
+    def program(fill: float) -> Function:
+        def function(s: jax.Array, padding: jax.Array) -> jax.Array:
+            x = jnp.where(jnp.arange(N) >= 2, s - jnp.where(padding > 1e6, jnp.inf, 0.0), fill)
+            largest = x.max(-1)
+            return jnp.exp(x - jnp.where(jnp.isinf(largest), 0.0, largest)[:, None]).sum(-1)
+
+        return function
+
+    rows = jax.shard_map(program(fills[1]), mesh=MESH, in_specs=(P("d"), P()), out_specs=P("d"))
+    found = report(program(fills[0]), rows, SCORES, jax.ShapeDtypeStruct((N,), jnp.float32))
+    assert found.verdict is not Verdict.PROVED
