@@ -3,7 +3,7 @@ the other side.
 
     minimum(s, 5)/s = [s > 5]*5/s + [s <= 5]        the one divides by s, which is not 0 then
 
-Of `1/n - [c]/n`, which is not computed where c holds, n may be 0.
+Of `1/n - [c]/n`, which is not computed where c holds, n may be 0; and of `minimum(1/n, 5)`, which is 5 there.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hlo_verify.terms.term import Apply, Atom, Monomial, Poly
 
 @dataclass(slots=True)
 class Anyway:
-    """The functions that the expected side of a comparison takes of something, whether or not it has a value."""
+    """The functions that are factors of the expected side of a comparison, whether or not they have a value."""
 
     _is_always: dict[Apply, bool] = field(default_factory=dict)
 
@@ -32,11 +32,10 @@ class Anyway:
         return found
 
     def _note(self, mono: Monomial, is_chosen: bool) -> None:
+        """Factors alone: what a function has of an infinite argument may be a number."""
         for atom, n in mono:
             if isinstance(atom, Apply) and atom.doubt and atom.function != ZERO_TIMES and n > 0:
                 self._is_always[atom] = self._is_always.get(atom, True) and not is_chosen
-                for inner in (inner for arg in atom.args for inner, _ in arg.items):
-                    self._note(inner, is_chosen or any(a.boolean for a, _ in inner))
 
     def not_zero(self) -> frozenset[Poly]:
         """What is divided by in any case."""

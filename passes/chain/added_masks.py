@@ -25,14 +25,14 @@ import numpy as np
 from hlo_verify.passes.chain.always_numbers import always_numbers
 from hlo_verify.passes.chain.closed_values import closed_values
 from hlo_verify.passes.chain.constant_values import known_numbers
-from hlo_verify.passes.chain.masked_scores import FAR, Everything, Masked, MaskWalk, is_mask, numbers_in
+from hlo_verify.passes.chain.masked import FAR, Masked
+from hlo_verify.passes.chain.masked_scores import Everything, MaskWalk, devices_of, is_mask, numbers_in
 from hlo_verify.passes.chain.masking_numbers import are_finite_at_zero, is_only_subtracted, masks_of, read_as
 from hlo_verify.passes.chain.reached import depending
 from hlo_verify.program.attributes import elements_once, is_splat
 from hlo_verify.program.element_types import DTYPES, is_float
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, operations, value_types
 from hlo_verify.program.op_families import KEEPS_SPLATS, LOOKUPS, MOVES, SLICES
-from hlo_verify.program.pair import is_global
 
 MOVED = (KEEPS_SPLATS | MOVES | SLICES | LOOKUPS) - {"pad", "concatenate"}
 """Operations that give elements of their first operand, and no others."""
@@ -56,14 +56,14 @@ def with_chosen_masks(module: Module, *, may_assume: bool = False) -> Module | N
     if not any(is_mask(op) and np.isfinite(numbers_in(op)).all() for op in operations(module.main)):
         return None
     walk = _walk(module)
-    is_inside = not walk.is_harmless(module.main) or walk.is_taken_inside
+    is_inside = not walk.is_harmless(module) or walk.is_taken_inside
     if is_inside:
         walk = _walk(module, Everything())
-        if not walk.is_harmless(module.main):
+        if not walk.is_harmless(module):
             return None
     if not (walk.added or (is_inside and walk.has_numbers)):
         return None
-    devices = 1 if is_global(module) else (module.partitions or 1) * module.replicas
+    devices = devices_of(module)
     read = replace(module, main=_Choices(walk, fresh_in(module.main)).made(module.main))
     infinite, said = read_as(read, -inf), SAID
     if is_inside:
@@ -80,7 +80,7 @@ def _are_numbers_inside(module: Module, infinite: Module, devices: int) -> bool:
     leaves nothing of a row, the largest is minus infinity, and no number is left of it. The module with minus infinity
     in its place shows what is a number there, if no argument has a say in what masks, or in turns and branches."""
     walk = _walk(module, always_numbers(infinite, devices))
-    return walk.is_harmless(module.main) and walk.conditions.isdisjoint(depending(module.main))
+    return walk.is_harmless(module) and walk.conditions.isdisjoint(depending(module.main))
 
 
 @dataclass(slots=True)

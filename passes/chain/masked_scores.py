@@ -11,63 +11,32 @@ import numpy as np
 
 from hlo_verify.passes.chain.closed_values import REGION
 from hlo_verify.passes.chain.constant_values import Computed
+from hlo_verify.passes.chain.masked import (
+    ABOVE,
+    FAR,
+    HALF_WAY,
+    LEAST,
+    Masked,
+    ReachesMoreError,
+    is_far_below,
+    is_moved,
+    of_all,
+    shifted,
+)
 from hlo_verify.passes.chain.reached import large_values
 from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.element_types import is_float
-from hlo_verify.program.ir import Function, Name, Op, operations, used
+from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
 from hlo_verify.program.op_families import BRANCHES, FILLS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES
-
-FAR = -1e9
-"""What is less masks."""
-
-LEAST = 1e-3
-"""What is masked may be multiplied by such numbers, all together, and stays far below all scores."""
+from hlo_verify.program.pair import is_global
 
 MOVED = KEEPS_SPLATS | MOVES | RESHAPES | SLICES | PARTS | FILLS | LOOKUPS
-
-CHOOSES = frozenset({"select", "compare", "convert"})
 
 SATURATED = frozenset({"exponential", "logistic", "tanh"})
 """Functions that are the same of all numbers that are far below."""
 
 GREATER = BRANCHES | {"maximum", "while"}
 """Operations that give the greater of what is masked and scores, or may have taken it inside."""
-
-HALF_WAY = 0.5
-"""A number above this part of what masks is above what is masked, in any reading."""
-
-ABOVE = HALF_WAY * LEAST * FAR
-"""A number that is greater is above all that is masked, in any reading."""
-
-
-@dataclass(frozen=True, slots=True)
-class Masked:
-    """A value that has elements which are masked: far below in either reading. All others are the same in both."""
-
-    under: frozenset[tuple[Name, bool]] = frozenset()
-    """The conditions under which alone an element is masked, each with what it is there; none where none is known."""
-    scale: float = 1.0
-    """What the numbers that mask were multiplied by, at least."""
-    is_all: bool = False
-    """Whether it is nothing but such numbers: only what a program does with them tells that they mask."""
-    is_added: bool = False
-    """Whether all of its other elements are 0, so that it masks what it is added to."""
-    is_infinite: bool = False
-    """Whether minus infinity alone masks."""
-
-    @property
-    def moved(self) -> Masked:
-        """Its elements, elsewhere."""
-        return replace(self, under=frozenset())
-
-
-def _of_all(some: Sequence[Masked]) -> Masked:
-    """What is masked where any of those is."""
-    return Masked(
-        scale=min(each.scale for each in some),
-        is_all=all(each.is_all for each in some),
-        is_infinite=all(each.is_infinite for each in some),
-    )
 
 
 class Everything(Container[Name]):
@@ -77,8 +46,14 @@ class Everything(Container[Name]):
         return True
 
 
-class ReachesMoreError(Exception):
-    """What is masked gets to where its value matters."""
+def _meeting(op: Op) -> Sequence[Name]:
+    """What an operation computes something of together, but for what a comparison is with, and places."""
+    return () if op.name == "compare" else op.operands[:1] if op.name in LOOKUPS else op.operands
+
+
+def devices_of(module: Module) -> int:
+    """On how many devices a module is to be evaluated: a global one has its own mesh."""
+    return 1 if is_global(module) else (module.partitions or 1) * module.replicas
 
 
 @dataclass(slots=True)
@@ -99,8 +74,8 @@ class MaskWalk:
     """What says which are."""
     has_numbers: bool = False
     """Whether numbers mask that get into an exponential (or the like), and not minus infinity alone."""
-    large: frozenset[Name] = frozenset()
-    """What a constant makes large, or infinite: with such numbers, scores may be below what masks."""
+    meets: list[Op] = field(default_factory=list)
+    """What is computed of something that is masked, and of others."""
     always: Container[Name] | None = None
     """What is a number in each turn of each loop, where that is known and asked for: the largest of scores is one
     there alone, and else is masked itself."""
@@ -109,13 +84,17 @@ class MaskWalk:
         """Whether it has scores, or is below all of them in either reading."""
         return value in self.infinite or (value in self.masked and not self.masked[value].is_all)
 
-    def is_harmless(self, function: Function) -> bool:
-        self.large = large_values(function, self.numbers, -ABOVE, FAR)
+    def is_harmless(self, module: Module) -> bool:
+        """Whether what is masked gets nowhere where its value matters, and meets nothing as large as it is, of which
+        scores could be below it."""
         try:
-            self._through(function)
+            self._through(module.main)
         except ReachesMoreError:
             return False
-        return self.masked.keys().isdisjoint(function.results)
+        if not self.masked.keys().isdisjoint(module.main.results):
+            return False
+        met = {v for op in self.meets for v in _meeting(op) if v not in self.masked}
+        return not met or met.isdisjoint(large_values(module, devices_of(module), -ABOVE, self.masked))
 
     def _through(self, function: Function) -> None:
         for op in function.ops:
@@ -146,6 +125,8 @@ class MaskWalk:
         if (numbers == -inf).all():
             self.infinite.update(op.results)
         masks = numbers <= FAR
+        if not (masks | (np.abs(numbers) <= -ABOVE)).all():
+            raise ReachesMoreError
         is_one_kind = bool(np.isfinite(numbers).all() or (numbers == -inf).all())
         return Masked(
             is_all=is_one_kind and bool(masks.all()),
@@ -167,11 +148,10 @@ class MaskWalk:
             if op.name in MOVED and op.operands and self.scores >= {*op.operands}:
                 self.scores.update(op.results)
             return None
-        if op.name not in MOVED | CHOOSES and not self.large.isdisjoint(op.operands):
-            raise ReachesMoreError
+        self.meets.append(op)
         if op.name == "reduce" and _is_the_largest(op):
             if self.always is not None and op.results[0] not in self.always:
-                return _of_all(some)
+                return of_all(some)
             self.largest.add(op.results[0])
             self.scores.add(op.results[0])
             return None
@@ -182,11 +162,11 @@ class MaskWalk:
                 self.conditions.update(op.operands[1:])
             if len(given) == 1 or op.name in LOOKUPS:
                 return some[0].moved
-            return replace(_of_all(some), is_all=False)
+            return replace(of_all(some), is_all=False)
         if op.name == "select":
             return self._selected(op)
         if op.name == "maximum":
-            return None if len(some) < len(given) else _of_all(some)
+            return None if len(some) < len(given) else of_all(some)
         if any(each.is_all for each in some) and op.name != "exponential":
             raise ReachesMoreError
         if op.name == "compare" and self._is_above(op, given):
@@ -195,11 +175,11 @@ class MaskWalk:
             self.has_numbers |= not some[0].is_infinite
             return None
         if op.name == "minimum":
-            return replace(_of_all(some), is_added=self._is_added(op.operands))
+            return replace(of_all(some), is_added=self._is_added(op.operands))
         if op.name == "add":
             return self._added(op, given)
         if op.name == "subtract" and given[1] is None:
-            return given[0] and replace(given[0], is_added=False)
+            return given[0] and shifted(given[0])
         if op.name in ("multiply", "divide"):
             return self._scaled(op, given)
         raise ReachesMoreError
@@ -216,8 +196,8 @@ class MaskWalk:
         """What is masked of a sum: all that one of both masks."""
         some = [each for each in given if each is not None]
         if len(some) == 1:
-            return replace(some[0], is_added=False)
-        return replace(_of_all(some), is_added=all(each.is_added for each in some))
+            return shifted(some[0])
+        return replace(of_all(some), is_added=all(each.is_added for each in some))
 
     def _selected(self, op: Op) -> Masked | None:
         condition, *chosen = op.operands
@@ -231,7 +211,7 @@ class MaskWalk:
                 left.append(replace(masked, under=masked.under | {(condition, chosen_if)}, is_all=False))
         if not left:
             return None
-        return replace(left[0] if len(left) == 1 else _of_all(left), is_added=self._is_added(chosen))
+        return replace(left[0] if len(left) == 1 else of_all(left), is_added=self._is_added(chosen))
 
     def _is_added(self, values: Iterable[Name]) -> bool:
         """Whether all that is not masked of some values is 0."""
@@ -250,8 +230,9 @@ class MaskWalk:
             if masked is None or number is None or not is_scaled or number.exact <= 0:
                 continue
             factor = float(number.exact if op.name == "multiply" else 1 / number.exact)
-            if factor * masked.scale >= LEAST:
-                return replace(masked, scale=min(masked.scale, factor * masked.scale))
+            scale = min(masked.scale, factor * masked.scale)
+            if scale >= LEAST and is_far_below(masked.shifts, scale):
+                return replace(masked, scale=scale)
         raise ReachesMoreError
 
     def _manual(self, op: Op) -> None:
@@ -281,7 +262,7 @@ class MaskWalk:
         for n, result in enumerate(op.results):
             some = [self.masked[region.results[n]] for region in op.regions if region.results[n] in self.masked]
             if some:
-                self._keep(op, {result: replace(_of_all(some), is_all=False)})
+                self._keep(op, {result: replace(of_all(some), is_all=False)})
 
     def _loop(self, op: Op) -> None:
         """What a loop carries is masked if it is at the start or after a turn."""
@@ -298,7 +279,7 @@ class MaskWalk:
                 raise ReachesMoreError
             self._through(body)
             after = [self._carried(v) or was for v, was in zip(body.results, carried, strict=True)]
-            if any(was and now and now.scale < was.scale for was, now in zip(carried, after, strict=True)):
+            if any(was and now and is_moved(was, now) for was, now in zip(carried, after, strict=True)):
                 raise ReachesMoreError  # a little more in each turn
             if [x is None for x in after] == [x is None for x in carried]:
                 break
@@ -316,7 +297,7 @@ class MaskWalk:
 
     def _carried(self, value: Name) -> Masked | None:
         masked = self.masked.get(value)
-        return masked and Masked(scale=masked.scale, is_infinite=masked.is_infinite)
+        return masked and Masked(scale=masked.scale, is_infinite=masked.is_infinite, shifts=masked.shifts)
 
 
 def _deciding(op: Op) -> set[Name]:

@@ -26,7 +26,8 @@ from hlo_verify.limits import limit_of
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.closed_values import closed_values
 from hlo_verify.passes.chain.constant_values import known_numbers
-from hlo_verify.passes.chain.masked_scores import ABOVE, FAR, MOVED, MaskWalk, is_mask, numbers_in
+from hlo_verify.passes.chain.masked import ABOVE, FAR
+from hlo_verify.passes.chain.masked_scores import MOVED, MaskWalk, is_mask, numbers_in
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.attributes import elements_once, is_splat
@@ -48,7 +49,7 @@ def masked_alike(given: Module, partitioned: Module, session: Session) -> Iterat
     """The given module with its masking numbers read as others: those of the partitioned one, and minus infinity, if
     something is left of all that the largest is taken of."""
     own, walk = masks_of(given), MaskWalk(known_numbers(given.main))
-    if not own or not walk.is_harmless(given.main):
+    if not own or not walk.is_harmless(given):
         return
     infinite = read_as(given, -inf)
     is_left = _are_numbers(infinite, partitioned, walk.largest, session) or (

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable
 
 import numpy as np
 
+from hlo_verify.evaluate.blocks import Blocks, scalar
+from hlo_verify.evaluate.interpret import evaluate
+from hlo_verify.evaluate.maps import Maps
+from hlo_verify.evaluate.numbers import storage
+from hlo_verify.evaluate.state import Limits, Observer
+from hlo_verify.limits import limit_of
 from hlo_verify.passes.chain.closed_values import REGION
-from hlo_verify.passes.chain.constant_values import Computed
-from hlo_verify.program.attributes import elements_once
-from hlo_verify.program.element_types import is_float
-from hlo_verify.program.ir import Function, Name, Op, operations, used
-from hlo_verify.program.op_families import BRANCHES, is_new
+from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
+from hlo_verify.program.op_families import BRANCHES, LOOKUPS, is_new
+
+FLOATS = np.dtype(np.float64)
 
 BOUNDED = frozenset({"sine", "cosine", "tanh", "logistic", "sign", "log", "log_plus_one", "rsqrt"})
 """Functions that are small, or as good as, of large numbers."""
@@ -20,30 +25,51 @@ BOUNDED = frozenset({"sine", "cosine", "tanh", "logistic", "sign", "log", "log_p
 def depending(function: Function) -> frozenset[Name]:
     """The values of a function and of all regions in it that may depend on an argument, or are new each time."""
     new = (v for op in operations(function) if is_new(op) for v in op.results)
-    return reached(function, (*function.arguments, *new), lambda op: used(op))
+    return reached(function, (*function.arguments, *new), used)
 
 
-def large_values(function: Function, numbers: Mapping[Name, Computed], most: float, far: float) -> frozenset[Name]:
-    """The values of floats in which a number is larger than `most`, or infinite, because a constant is. Negative ones
-    from `far` down are none: they mask, and are followed as what does."""
-    constants = {op.results[0] for op in operations(function) if op.name == "constant" and _is_large(op, most, far)}
-    computed = {name for name, number in numbers.items() if abs(number.exact) > most and number.exact > far}
-    return reached(function, constants | computed, _carrying)
+def large_values(module: Module, devices: int, most: float, but: Container[Name]) -> frozenset[Name]:
+    """The values in which a number may be larger than `most`, or infinite, whatever the arguments are: what depends on
+    none and is so, `but` for some values, and what is made of it. What cannot be evaluated may be, too."""
+    main, depends = module.main, depending(module.main)
+    small = _small(module, devices, most) - depends
+    sources = {
+        value
+        for op in operations(main)
+        for value, type_ in zip(op.results, op.types, strict=True)
+        if type_.dtype != "i1" and value not in depends and value not in small and value not in but
+    }
+    return reached(main, sources, lambda op: () if small.issuperset(op.results) else _carrying(op))
 
 
-def _is_large(op: Op, most: float, far: float) -> bool:
-    values = np.asarray(elements_once(op.attributes["value"]))
-    if values.dtype.kind == "c":
-        return True
-    numbers = values.astype(float)
-    return bool(((np.abs(numbers) > most) & (numbers > far)).any())
+def _small(module: Module, devices: int, most: float) -> set[Name]:
+    """The values that are no larger where all arguments are 0, whenever they are made."""
+    found: dict[Name, bool] = {}
+
+    def seen(name: Name, value: Blocks | None) -> None:
+        is_small = value is not None and value.values.dtype.kind in "fiu" and bool((abs(value.values) <= most).all())
+        found[name] = is_small and found.get(name, True)
+
+    at_zero(module, devices, seen)
+    return {name for name, is_small in found.items() if is_small}
+
+
+def at_zero(module: Module, devices: int, seen: Observer) -> None:
+    """Evaluate a module, on each of so many devices that run it, where all arguments are 0."""
+    maps = Maps()
+    types = module.main.argument_types
+    zeros = [scalar(0, type_.shape, storage(type_.dtype, FLOATS), devices, maps) for type_ in types]
+    limits = Limits(limit_of("enclosed_elements"), limit_of("glance_work"))
+    evaluate(module, zeros, devices, limits=limits, maps=maps, observe=seen)
 
 
 def _carrying(op: Op) -> Iterable[Name]:
     """Those of an operation's operands of which a large one may give a large result."""
-    if op.name in BOUNDED or not any(is_float(type_.dtype) for type_ in op.types):
+    if op.name in BOUNDED or all(type_.dtype == "i1" for type_ in op.types):
         return ()
-    return op.operands[:1] if op.name == "divide" else op.operands[1:] if op.name == "select" else used(op)
+    if op.name == "divide" or op.name in LOOKUPS:
+        return op.operands[:1]
+    return op.operands[1:] if op.name == "select" else used(op)
 
 
 def reached(function: Function, sources: Iterable[Name], carrying: Callable[[Op], Iterable[Name]]) -> frozenset[Name]:

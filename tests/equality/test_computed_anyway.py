@@ -11,7 +11,7 @@ from tests.equality.test_scalars import Function, verdict
 DIVIDED: dict[str, tuple[Function, Function]] = {
     "a quotient of what is clipped": (lambda x, y: jnp.minimum(x, 2) / x, lambda x, y: jnp.where(x > 2, 2 / x, 1)),
     "a quotient of itself": (lambda x, y: y * x / x, lambda x, y: y),
-    "a quotient of a clipped quotient": (
+    "other: a quotient of a clipped quotient, which is 0 where that is infinite": (
         lambda x, y: jnp.minimum(x / y, 2) / (x / y),
         lambda x, y: jnp.where(x / y > 2, 2 / (x / y), 1),
     ),
@@ -43,6 +43,15 @@ DIVIDED: dict[str, tuple[Function, Function]] = {
         lambda x, y: jnp.where(x == 0, 3, 1 / x) * x + jnp.where(y > 0, 1, 1),
         lambda x, y: 2 + 0 * x,
     ),
+    "other: a pole that a minimum takes": (
+        lambda x, y: jnp.minimum(1 / (x * x), 5) * y,
+        lambda x, y: x / x * (jnp.minimum(1 / (x * x), 5) * y),
+    ),
+    "other: a pole that a function is 1 at": (
+        lambda x, y: jnp.tanh(1 / x**2) * y,
+        lambda x, y: x / x * jnp.tanh(1 / x**2) * y,
+    ),
+    "other: a pole that is divided by": (lambda x, y: y / (1 + 1 / x**2), lambda x, y: x / x * (y / (1 + 1 / x**2))),
     "other: what is no number is 0": (lambda x, y: jnp.nan_to_num(x / x), lambda x, y: 1 + 0 * x),
     "other: clipped on the side of a device": (
         lambda x, y: jnp.where(x > 2, 2 / x, 1),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -256,14 +257,34 @@ def left_by(bound: Callable[[jax.Array], jax.Array]) -> Callable[..., Function]:
     return program
 
 
+HUGE: dict[str, Callable[[], jax.Array]] = {
+    "a product": lambda: jnp.full((), 1e5) * jnp.full((), 1e25),
+    "a power of two": lambda: (jnp.full((), 1, jnp.int32) << 30).astype(jnp.float32) ** 3,
+    "a bitcast": lambda: lax.bitcast_convert_type(jnp.full((), 0x7E80, jnp.int32) << 16, jnp.float32),
+    "doubled in a loop": lambda: lax.fori_loop(0, 100, lambda i, x: 2 * x, jnp.float32(1)),
+    "a table's": lambda: (jnp.array([1e5, 2e5]) * jnp.array([1e25, 1e25]))[0],
+    "a quotient": lambda: jnp.full((), 1.0) / jnp.full((), 0.0),
+    "a logarithm": lambda: -jnp.log(jnp.full((), 0.0)),
+}
+
 BOUNDS: dict[str, Callable[[jax.Array], jax.Array]] = {
     "where a reduction starts": lambda x: x - x.max(-1, keepdims=True, initial=LARGE),
     "a number that masks": lambda x: x - jnp.maximum(x.max(-1, keepdims=True), LARGE),
     "a number above scaled ones": lambda x: 1e-2 * x - jnp.maximum((1e-2 * x).max(-1, keepdims=True), -1e8),
     "a shift": lambda x: x + 1e30,
+    "many shifts": lambda x: lax.fori_loop(0, 4000, lambda i, x: x + 4e5, 1e-2 * x),
+    **{
+        f"{how} {name}": partial(use, number)
+        for name, number in HUGE.items()
+        for how, use in (
+            ("a bound that is", lambda number, x: x - jnp.maximum(x.max(-1, keepdims=True), -number())),
+            ("a shift by", lambda number, x: jnp.minimum(x + number(), 0.0)),
+        )
+    },
 }
 
 
+@pytest.mark.drawn(12)
 @pytest.mark.parametrize("name", BOUNDS)
 @pytest.mark.parametrize("fills", [(INFINITE, LARGE), (LARGE, INFINITE)], ids=str)
 def test_a_number_that_takes_the_place_of_minus_infinity(name: str, fills: tuple[float, float]) -> None:
@@ -275,15 +296,17 @@ def test_a_number_that_takes_the_place_of_minus_infinity(name: str, fills: tuple
     assert found.verdict is not Verdict.PROVED
 
 
-@pytest.mark.parametrize("fills", [(INFINITE, LARGE), (LARGE, INFINITE)], ids=str)
-def test_scores_that_an_argument_makes_infinite(fills: tuple[float, float]) -> None:
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("infinite", [lambda: jnp.inf, *HUGE.values()], ids=["infinity", *HUGE])
+@pytest.mark.parametrize("fills", [(INFINITE, -1e9), (-1e9, INFINITE)], ids=str)
+def test_scores_that_an_argument_makes_infinite(fills: tuple[float, float], infinite: Callable[[], Any]) -> None:
     """They are below what masks: the largest is minus infinity, or what masks."""
 
     def program(fill: float) -> Function:
         def function(s: jax.Array, padding: jax.Array) -> jax.Array:
-            x = jnp.where(jnp.arange(N) >= 2, s - jnp.where(padding > 1e6, jnp.inf, 0.0), fill)
+            x = jnp.where(jnp.arange(N) >= 2, s - jnp.where(padding > 1e6, infinite(), 0.0), fill)
             largest = x.max(-1)
-            return jnp.exp(x - jnp.where(jnp.isinf(largest), 0.0, largest)[:, None]).sum(-1)
+            return jnp.exp(x - jnp.where(jnp.isinf(largest), 0.0, largest)[:, None]).sum(-1) * (padding[0] > 1e6)
 
         return function
 
