@@ -204,10 +204,10 @@ def with_rests(
 
 def with_irrationals(first: Module, second: Module) -> tuple[Reading, Reading] | None:
     """Two modules that people wrote, with numbers in either that are multiples of roots of 2 and of pi read as these.
-    None where there are no such numbers."""
+    None where there are no such numbers, or each is in both: then one is the other's as it stands."""
     uses = [_uses(module.main) for module in (first, second)]
     known = {key: found for key in uses[0].keys() | uses[1].keys() if (found := irrational(key)) is not None}
-    if not known:
+    if known.keys() <= uses[0].keys() & uses[1].keys():
         return None
     meant = [{use: known[key] for key in known for use in of.get(key, ())} for of in uses]
     return _unfolded(first, meant[0]), _unfolded(second, meant[1])
