@@ -102,7 +102,7 @@ def _as_it_stands(
     examined = examine(*pair, progress=progress, differing=differing, otherwise=readings.are_proved, session=session)
     is_open = examined.report.verdict is Verdict.UNKNOWN and not examined.differs and not session.is_over
     far: Amplified | None = None
-    if readings.proof is None and is_open:
+    if readings.proof is None and is_open and not (examined.is_wrong and readings.are_in_vain()):
         account, lost = Account.of(session, terms_left(*pair, session)), examined.lost
         if lost is not None:
             layer = _Readings(lost.logical, lost.partitioned, session)
@@ -137,6 +137,12 @@ class _Readings:
         if apart or mask_by_others(self.given, self.partitioned, self.session):
             self.look(Account(self.session.fresh()))  # the session has terms, which must not be mixed with others
         return True if self.proof is not None else None if apart else False
+
+    def are_in_vain(self) -> bool:
+        """Whether numbers show that the modules differ by more than any reading may."""
+        from hlo_verify.passes.chain.seen_apart import are_seen_to_differ
+
+        return are_seen_to_differ(self.given, self.partitioned, self.session)
 
     def look(self, account: Account) -> None:
         """Look for a proof of some reading, once."""

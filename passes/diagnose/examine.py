@@ -62,6 +62,8 @@ class Examination:
     leads: Mapping[Finding, Lead]
     differs: bool = False
     """Whether some result is known to differ, and one layer shows why: nothing else has to be tried."""
+    is_wrong: bool = False
+    """Whether inputs were found that make some result differ, or seem to."""
     lost: LostLayer | None = None
     """The layer that shows why, where it says more than all of the module."""
 
@@ -260,7 +262,7 @@ def _decide(
     findings = Findings(outcome.stages)
     results = _results(logical, partitioned, outcome, placed, wrong, findings, (otherwise, apart))
     report = report_of(logical, outcome, results, report.devices, started)
-    return Examination(report, findings.leads)
+    return Examination(report, findings.leads, is_wrong=bool(wrong))
 
 
 def _is_seen(

@@ -12,6 +12,7 @@ from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.passes.chain import by_people
 
 MESH = jax.sharding.AbstractMesh((4,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
 MATRIX = jax.ShapeDtypeStruct((8, 2), jnp.float32)
@@ -59,3 +60,16 @@ def test_moments_that_are_corrected_by_powers_of_their_weights(step: Step, verdi
     report = hlo_verify.verify(*pair, assume={"v": "nonnegative"}, refute=False)
     assert report.verdict is verdict, report
     assert verdict is Verdict.UNKNOWN or any("1 - 0.00100000005, rounded" in said for said in report.assumptions)
+
+
+def test_numbers_that_differ_by_far_spare_readings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No proof of a reading would be one of what numbers show to differ."""
+    tried = []
+    monkeypatch.setattr(by_people, "proof_by_people", lambda *given: (tried.append(given), (None, None))[1])
+    x = jax.ShapeDtypeStruct((8, 4), jnp.float32)
+    mesh = jax.sharding.AbstractMesh((2,), ("d",), axis_types=(jax.sharding.AxisType.Auto,))
+    places = {"mesh": mesh, "in_specs": P("d"), "out_specs": P("d")}
+    for factor, count in ((0.3, 0), (0.50001, 1)):
+        local = jax.shard_map(lambda x, factor=factor: jnp.tanh(x * factor), **places)
+        assert hlo_verify.check(lambda x: jnp.tanh(x / 2), local, x).verdict is not Verdict.PROVED
+        assert len(tried) == count
