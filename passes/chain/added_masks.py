@@ -27,7 +27,7 @@ from hlo_verify.passes.chain.closed_values import closed_values
 from hlo_verify.passes.chain.constant_values import known_numbers
 from hlo_verify.passes.chain.masked import FAR, Masked
 from hlo_verify.passes.chain.masked_scores import Everything, MaskWalk, devices_of, is_mask, numbers_in
-from hlo_verify.passes.chain.masking_numbers import are_finite_at_zero, is_only_subtracted, masks_of, read_as
+from hlo_verify.passes.chain.masking_numbers import BELOW, are_finite_at_zero, is_only_subtracted, masks_of, read_as
 from hlo_verify.passes.chain.reached import depending
 from hlo_verify.program.attributes import elements_once, is_splat
 from hlo_verify.program.element_types import DTYPES, is_float
@@ -37,8 +37,8 @@ from hlo_verify.program.op_families import KEEPS_SPLATS, LOOKUPS, MOVES, SLICES
 MOVED = (KEEPS_SPLATS | MOVES | SLICES | LOOKUPS) - {"pad", "concatenate"}
 """Operations that give elements of their first operand, and no others."""
 
-SAID = "what masks by being added to scores is read as their place: exponentials of either are 0"
-INSIDE = "what masks scores in loops or branches is read as minus infinity: exponentials of either are 0"
+SAID = f"what masks by being added to scores is read as their place: {BELOW}"
+INSIDE = f"what masks scores in loops or branches is read as minus infinity: {BELOW}"
 LEFT = "; where the largest of scores is taken, not all of them are masked"
 
 

@@ -41,6 +41,8 @@ FLOATS = np.dtype(np.float64)
 
 SHIFTS = frozenset({"subtract", "add"})
 
+BELOW = "scores are far above, and exponentials of either are 0"
+
 STARTS = frozenset({"reduce", "reduce_window", "maximum"})
 """Operations that start from a number, which is no mask."""
 
@@ -69,7 +71,7 @@ def masked_alike(given: Module, partitioned: Module, session: Session) -> Iterat
         if own != {other}:
             masks = " and ".join(f"{number:.9g}" for number in sorted(own - {other}))
             where = "" if is_left else "; where the largest of scores is taken, not all of them are masked"
-            said = f"{masks}, which masks scores, is read as {other:.9g}: exponentials of either are 0{where}"
+            said = f"{masks}, which masks scores, is read as {other:.9g}: {BELOW}{where}"
             yield replace(read_as(given, other), notes=(*given.notes, said))
 
 
