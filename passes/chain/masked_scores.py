@@ -23,7 +23,7 @@ from hlo_verify.passes.chain.masked import (
     of_all,
     shifted,
 )
-from hlo_verify.passes.chain.reached import large_values
+from hlo_verify.passes.chain.reached import depending, large_values
 from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
@@ -74,6 +74,8 @@ class MaskWalk:
     """What says which are."""
     has_numbers: bool = False
     """Whether numbers mask that get into an exponential (or the like), and not minus infinity alone."""
+    depends: frozenset[Name] = frozenset()
+    """What depends on an argument, where `always` is known."""
     meets: list[Op] = field(default_factory=list)
     """What is computed of something that is masked, and of others."""
     always: Container[Name] | None = None
@@ -87,6 +89,8 @@ class MaskWalk:
     def is_harmless(self, module: Module) -> bool:
         """Whether what is masked gets nowhere where its value matters, and meets nothing as large as it is, of which
         scores could be below it."""
+        if self.always is not None:
+            self.depends = depending(module.main)
         try:
             self._through(module.main)
         except ReachesMoreError:
@@ -118,6 +122,7 @@ class MaskWalk:
         after it."""
         always = () if self.always is None or op.name not in GREATER else self.always
         self.masked.update({value: masked for value, masked in found.items() if value not in always})
+        self.scores.update(value for value in found if value in always)
 
     def _constant(self, op: Op) -> Masked:
         """What is masked of a constant: beside other numbers, what masks is one that does."""
@@ -166,7 +171,11 @@ class MaskWalk:
         if op.name == "select":
             return self._selected(op)
         if op.name == "maximum":
-            return None if len(some) < len(given) else of_all(some)
+            if len(some) == len(given):
+                return of_all(some)
+            if any(v in self.depends for v in op.operands if v not in self.masked and v not in self.scores):
+                raise ReachesMoreError  # what an argument gives may be below what masks
+            return None
         if any(each.is_all for each in some) and op.name != "exponential":
             raise ReachesMoreError
         if op.name == "compare" and self._is_above(op, given):

@@ -70,7 +70,6 @@ SCORES = jax.ShapeDtypeStruct((N, N), jnp.float32)
 READ: dict[str, dict[str, Any]] = {
     "from minus infinity": {},
     "from the number that masks": {"start": "fill"},
-    "from a number": {"start": 0.0},
     "chosen": {"adds": False},
     "logarithms": {"gives": lambda largest, total, average: largest + jnp.log(total)},
     "the largest": {"gives": lambda largest, total, average: largest},
@@ -282,6 +281,21 @@ BOUNDS: dict[str, Callable[[jax.Array], jax.Array]] = {
         )
     },
 }
+
+
+@pytest.mark.parametrize("starts", [False, True])
+def test_a_bound_that_an_argument_gives(starts: bool) -> None:
+    """Zeros show nothing of it: it may be below what masks."""
+
+    def program(s: jax.Array, bound: jax.Array) -> jax.Array:
+        def body(t: Any, carried: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+            x = jnp.where(jnp.arange(N) >= N - t, s, LARGE)  # nothing is left in the first turn
+            largest = jnp.maximum(x.max(-1), carried[0] if starts else bound)
+            return largest, carried[1] + jnp.exp(x - largest[:, None]).sum(-1)
+
+        return lax.fori_loop(0, 2, body, (bound, jnp.zeros(N)))[1]
+
+    assert not is_read(program, SCORES, jax.ShapeDtypeStruct((N,), jnp.float32))
 
 
 @pytest.mark.drawn(12)
