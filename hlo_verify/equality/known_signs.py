@@ -31,8 +31,6 @@ class Region:
 
     effort: Effort
     known: list[tuple[Poly, bool]] = field(default_factory=list)
-    not_zero: frozenset[Poly] = frozenset()
-    """Terms that are not 0 in any case that is asked about."""
 
     def exists(self, *more: tuple[Poly, bool]) -> bool:
         """Whether the case may exist, and more be known in it, products of atoms taken for any numbers. Raises
@@ -55,8 +53,6 @@ class Region:
         """Whether a term has none of some signs in this case."""
         if signs.of(p) & signs.BEYOND:
             return False
-        if p in self.not_zero and found == (signs.ZERO,):
-            return True
         square = _of_root(p)
         return all(self._excludes(p, sign) or (square is not None and self._excludes(square, sign)) for sign in found)
 
@@ -100,20 +96,19 @@ Excludes = Callable[[Poly, Region, Sequence[int]], bool]
 """Whether a term has none of some signs in a case."""
 
 
-def are_defined(p: Poly, effort: Effort, excludes: Excludes, is_doubted: Callable[[Atom], bool]) -> bool:
+def are_defined(p: Poly, effort: Effort, excludes: Excludes) -> bool:
     """Whether all that the found side of a comparison computes is a number, in each case in which it is computed: `1/n`
-    where `n >= 1` is; and so is what is not doubted. Not of what functions are taken of."""
+    where `n >= 1` is. Not of what functions are taken of."""
     groups: dict[Monomial, list[tuple[Monomial, Number]]] = {}
     for mono, c in p.items:
         numbers = numbers_of(mono)
-        if is_of(mono, FOUND) and any(is_doubted(atom) for atom, _ in numbers):
+        if is_of(mono, FOUND) and any(atom.doubt for atom, _ in numbers):
             held = tuple(item for item in mono if item[0].boolean and not is_of((item,), FOUND))
             groups.setdefault(numbers, []).append((held, c))
-    doubted = {numbers: [atom for atom, _ in numbers if is_doubted(atom)] for numbers in groups}
-    return all(_is_defined(doubted[numbers], under, effort, excludes) for numbers, under in groups.items())
+    return all(_is_defined(numbers, under, effort, excludes) for numbers, under in groups.items())
 
 
-def _is_defined(doubted: list[Atom], under: list[tuple[Monomial, Number]], effort: Effort, excludes: Excludes) -> bool:
+def _is_defined(numbers: Monomial, under: list[tuple[Monomial, Number]], effort: Effort, excludes: Excludes) -> bool:
     conditions = list(dict.fromkeys(atom for held, _ in under for atom, _ in held))
     if not allows("sign_cases", 2 ** len(conditions)):
         return False
@@ -125,7 +120,7 @@ def _is_defined(doubted: list[Atom], under: list[tuple[Monomial, Number]], effor
         region = Region(effort, list(zip(tested, truths, strict=True)))
         if sum(c for held, c in under if all(true[atom] for atom, _ in held)) and region.exists():
             effort.left -= 1
-            if not all(_has_value(atom, region, excludes) for atom in doubted):
+            if not all(_has_value(atom, region, excludes) for atom, _ in numbers if atom.doubt):
                 return False
     return True
 

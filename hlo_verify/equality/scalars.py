@@ -18,7 +18,6 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from hlo_verify.equality import in_cases
-from hlo_verify.equality.computed_anyway import Anyway
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.known_signs import Region, are_defined
 from hlo_verify.equality.opening import opened
@@ -64,28 +63,27 @@ ALGEBRAIC = (*CONDITIONS, *AT_ZERO, INVERSE, LOG, TANH, SINH, COSH)
 
 def is_zero(p: Poly, effort: Effort) -> bool:
     """Whether a term of real numbers is 0 whatever its atoms are."""
-    if (p.doubt & INFINITE) or _depends_on_place(p) or not any(a.function in ALGEBRAIC for a in _applied(p)):
+    if _hides_doubt(p) or _depends_on_place(p) or not any(a.function in ALGEBRAIC for a in _applied(p)):
         return False
     try:
         p = _unnamed(p, {})
     except _TooManyError:
         return False
-    anyway = Anyway.of(p)
     if (
-        _hides_doubt(p, anyway)
+        _hides_doubt(p)
         or not allows("question_terms", len(p.items))
-        or (p.doubt and not are_defined(p, effort, _excludes, anyway.is_atom_doubted))
+        or (p.doubt and not are_defined(p, effort, _excludes))
     ):
         return False
     p = without_zeros(together(p))
-    return not is_far(p) and _holds(p, Region(effort, not_zero=anyway.not_zero()))
+    return not is_far(p) and _holds(p, Region(effort))
 
 
-def _hides_doubt(p: Poly, anyway: Anyway) -> bool:
+def _hides_doubt(p: Poly) -> bool:
     """Whether what a term compares, or is a function of, may be no number: a truth value of it is one, and hides that.
-    Of a side of a comparison, it is seen where it is computed, and no harm where the expected side is none then."""
+    Of a side of a comparison, it is seen where it is computed."""
     is_apart = any(is_of(mono, FOUND) or is_of(mono, EXPECTED) for mono, _ in p.items)
-    is_hidden = any(anyway.is_doubted(arg) for a in _applied(p) if a.function != ZERO_TIMES for arg in a.args)
+    is_hidden = any(arg.doubt for a in _applied(p) if a.function != ZERO_TIMES for arg in a.args)
     return is_hidden or bool(p.doubt & INFINITE) or (bool(p.doubt) and not is_apart)
 
 
