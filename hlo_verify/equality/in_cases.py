@@ -62,11 +62,9 @@ def decided(p: Poly, condition: Apply | Guard, is_positive: bool) -> Poly:
     """The term where what is asked for is positive, or where it is not. All that it asks of the same integer is
     decided with it: of `[n >= 5] + [n <= 4]`, left as one condition of two, the other case would be the same term."""
     if isinstance(condition, Guard):
-        form, lo, hi = guards.on_whole_variable(condition)
-        first = lo if lo is not None else (hi or 0) + 1
-        lo, hi = (first, None) if is_positive else (None, first - 1)
-        alike = (g for g in _guards(p) if guards.about(g) is form)
-        return replaced(p, {g: guards.left_between(g, lo, hi) for g in alike})
+        form, above, below = guards.halves(condition)
+        side = above if is_positive else below
+        return replaced(p, {g: guards.left_between(g, *side) for g in _guards(p) if guards.about(g) is form})
     args = condition.args
     if condition.function == POSITIVE:
         there = ONE if is_positive else ZERO

@@ -17,7 +17,7 @@ from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.factoring import cases_of_name, in_factors
 from hlo_verify.terms.factors import apart, in_one_quotient, inverse, is_exponential, is_positive, product
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, INVERSE, Function
-from hlo_verify.terms.guards import Bound, about, guards_of, interval, left_between, on_whole_variable
+from hlo_verify.terms.guards import Bound, about, guards_of, halves, interval, left_between
 from hlo_verify.terms.losses import zero_times
 from hlo_verify.terms.products import add, expanded, multiply, power, power_of, subtract, times
 from hlo_verify.terms.root_laws import without_logarithms
@@ -124,10 +124,8 @@ def by_cases(function: Function, args: Arguments) -> Poly | None:
         return None
     truth = min(truths, key=lambda a: a.uid)
     if isinstance(truth, Guard):
-        form, lo, hi = on_whole_variable(truth)
-        first = lo if lo is not None else (hi or 0) + 1
-        halves: tuple[tuple[Bound, Bound], ...] = ((first, None), (None, first - 1))
-        return add(*(multiply(interval(form, *at), apply(EXPONENTIAL, (_between(p, form, *at),))) for at in halves))
+        form, *sides = halves(truth)
+        return add(*(multiply(interval(form, *at), apply(EXPONENTIAL, (_between(p, form, *at),))) for at in sides))
     on = of_atom(truth)
     off = build({mono: c for mono, c in p.items if (truth, 1) not in mono})
     holding: dict[Monomial, Number] = {}

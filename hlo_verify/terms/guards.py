@@ -261,6 +261,14 @@ def about(g: Guard) -> Index:
     return on_whole_variable(g)[0]
 
 
+def halves(g: Guard) -> tuple[Index, tuple[Bound, Bound], tuple[Bound, Bound]]:
+    """What a guard asks about (`about`), and the intervals above and below the first bound that it asks for: of
+    `[n >= 5]`, where n is at least 5, and where it is at most 4."""
+    form, lo, hi = on_whole_variable(g)
+    first = lo if lo is not None else (hi or 0) + 1
+    return form, (first, None), (None, first - 1)
+
+
 def left_between(g: Guard, lo: Bound, hi: Bound) -> Poly:
     """What is left of a guard where the form that it asks about (`about`) is known to lie between two bounds: of
     `[3 <= n <= 7]`, where n is at least 5, `[n <= 7]`."""
