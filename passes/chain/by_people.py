@@ -3,8 +3,9 @@ tables, and what masks scores. Each reading is a named assumption."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import chain
 
 from hlo_verify.passes.chain.added_masks import both_chosen
 from hlo_verify.passes.chain.amplified import Amplified, amplified
@@ -60,7 +61,7 @@ def proof_by_people(given: Module, partitioned: Module, account: Account) -> tup
             proof = proof_if_alike(first, second, account)
         if proof is not None and are_seen_apart(given, partitioned, account.session):
             proof = None
-        proof, far = proof and _also_said(proof, first, second), far or farther
+        proof, far = proof and _also_said(proof, first.notes, second.notes), far or farther
     return proof, far
 
 
@@ -76,7 +77,7 @@ def _proof_as_masked(given: Module, partitioned: Module, account: Account) -> tu
             far = far or farther
         differ = are_seen_to_differ if reading is given else are_seen_apart
         if proof is not None and not differ(given, partitioned, account.session):
-            return (proof if reading is given else _also_said(proof, reading)), None
+            return (proof if reading is given else _also_said(proof, reading.notes)), None
     return None, far
 
 
@@ -99,8 +100,9 @@ def proof_if_alike(first: Module, second: Module, account: Account) -> Proof | N
     return None
 
 
-def _also_said(proof: Proof, *readings: Module) -> Proof:
-    said = dict.fromkeys((*proof.report.assumptions, *(note for reading in readings for note in reading.notes)))
+def _also_said(proof: Proof, *notes: Iterable[str]) -> Proof:
+    """A proof that says what its readings take for granted, too."""
+    said = dict.fromkeys((*proof.report.assumptions, *chain.from_iterable(notes)))
     return replace(proof, report=replace(proof.report, assumptions=tuple(said)))
 
 
@@ -149,8 +151,7 @@ def _proof_with_irrationals(
     far = next(filter(None, (amplified(*pair, reading.meant, account.session) for pair, reading in pairs)), None)
     if far is not None:
         return None, far
-    said = dict.fromkeys((*proof.report.assumptions, *readings[0].said, *readings[1].said))
-    return replace(proof, report=replace(proof.report, assumptions=tuple(said))), None
+    return _also_said(proof, *(reading.said for reading in readings)), None
 
 
 def _proof_with_rests(
@@ -174,8 +175,7 @@ def _proof_with_rests(
         pairs = ((first, partitioned), rests[0]), (alone(second), rests[1])
         far = next(filter(None, (amplified(*pair, reading.meant, account.session) for pair, reading in pairs)), None)
         if far is None:
-            said = dict.fromkeys((*proof.report.assumptions, *rests[0].said, *rests[1].said))
-            return replace(proof, report=replace(proof.report, assumptions=tuple(said))), None
+            return _also_said(proof, *(rest.said for rest in rests)), None
         amplifies = amplifies or far
         if set(far.constants) <= set(but):
             break
@@ -208,8 +208,7 @@ def _proof_with_tables(
         far = amplified(*pair, found, account.session)
         if far is not None:
             return None, far
-    said = dict.fromkeys((*proof.report.assumptions, *first.notes, *second.notes))
-    return replace(proof, report=replace(proof.report, assumptions=tuple(said))), None
+    return _also_said(proof, first.notes, second.notes), None
 
 
 def _turned(partitioned: Module, given: Module) -> Modules:
