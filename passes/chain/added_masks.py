@@ -26,7 +26,7 @@ from hlo_verify.passes.chain.always_numbers import always_numbers
 from hlo_verify.passes.chain.closed_values import closed_values
 from hlo_verify.passes.chain.constant_values import known_numbers
 from hlo_verify.passes.chain.masked import FAR, Masked
-from hlo_verify.passes.chain.masked_scores import Everything, MaskWalk, devices_of, is_mask, numbers_in
+from hlo_verify.passes.chain.masked_scores import MaskWalk, devices_of, is_mask, numbers_in
 from hlo_verify.passes.chain.masking_numbers import BELOW, are_finite_at_zero, is_only_subtracted, masks_of, read_as
 from hlo_verify.passes.chain.reached import depending
 from hlo_verify.program.attributes import elements_once, is_splat
@@ -56,12 +56,12 @@ def with_chosen_masks(module: Module, *, may_assume: bool = False) -> Module | N
     if not any(is_mask(op) and np.isfinite(numbers_in(op)).all() for op in operations(module.main)):
         return None
     walk = _walk(module)
-    is_inside = not walk.is_harmless(module) or walk.is_taken_inside
-    if is_inside:
-        walk = _walk(module, Everything())
-        if not walk.is_harmless(module):
+    is_inside = not walk.is_followed(module.main) or walk.is_taken_inside
+    if is_inside:  # what is a number there is found with these masks read
+        walk = _walk(module, walk.types)
+        if not walk.is_followed(module.main):
             return None
-    if not (walk.added or (is_inside and walk.has_numbers)):
+    if not (walk.added or (is_inside and walk.has_numbers)) or not walk.is_far_from_others(module):
         return None
     devices = devices_of(module)
     read = replace(module, main=_Choices(walk, fresh_in(module.main)).made(module.main))

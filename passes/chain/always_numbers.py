@@ -20,5 +20,5 @@ def always_numbers(module: Module, devices: int) -> frozenset[Name]:
         is_above = is_number and value is not None and bool((value.values > ABOVE).all())
         found[name] = is_above and found.get(name, True)
 
-    at_zero(module, devices, seen)
+    at_zero(module, devices, observe=seen)
     return frozenset(name for name, is_above in found.items() if is_above)

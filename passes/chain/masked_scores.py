@@ -39,13 +39,6 @@ GREATER = BRANCHES | {"maximum", "while"}
 """Operations that give the greater of what is masked and scores, or may have taken it inside."""
 
 
-class Everything(Container[Name]):
-    """All values, where it is asked later which they are."""
-
-    def __contains__(self, _: object) -> bool:
-        return True
-
-
 def _meeting(op: Op) -> Sequence[Name]:
     """What an operation computes something of together, but for what a comparison is with, and places."""
     return () if op.name == "compare" else op.operands[:1] if op.name in LOOKUPS else op.operands
@@ -87,16 +80,21 @@ class MaskWalk:
         return value in self.infinite or (value in self.masked and not self.masked[value].is_all)
 
     def is_harmless(self, module: Module) -> bool:
-        """Whether what is masked gets nowhere where its value matters, and meets nothing as large as it is, of which
-        scores could be below it."""
+        """Whether what is masked gets nowhere where its value matters, and meets nothing as large as it is."""
+        return self.is_followed(module.main) and self.is_far_from_others(module)
+
+    def is_followed(self, function: Function) -> bool:
+        """Whether what is masked gets nowhere where its value matters, far below all else as it is."""
         if self.always is not None:
-            self.depends = depending(module.main)
+            self.depends = depending(function)
         try:
-            self._through(module.main)
+            self._through(function)
         except ReachesMoreError:
             return False
-        if not self.masked.keys().isdisjoint(module.main.results):
-            return False
+        return self.masked.keys().isdisjoint(function.results)
+
+    def is_far_from_others(self, module: Module) -> bool:
+        """Whether what is masked meets nothing as large as it is, of which scores could be below it."""
         met = {v for op in self.meets for v in _meeting(op) if v not in self.masked}
         return not met or met.isdisjoint(large_values(module, devices_of(module), -ABOVE, self.masked))
 

@@ -17,17 +17,12 @@ from math import inf
 
 import numpy as np
 
-from hlo_verify.evaluate.blocks import scalar
-from hlo_verify.evaluate.interpret import evaluate
-from hlo_verify.evaluate.maps import Maps
-from hlo_verify.evaluate.numbers import storage
-from hlo_verify.evaluate.state import Limits
-from hlo_verify.limits import limit_of
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.closed_values import closed_values
 from hlo_verify.passes.chain.constant_values import known_numbers
 from hlo_verify.passes.chain.masked import ABOVE, FAR
 from hlo_verify.passes.chain.masked_scores import MOVED, MaskWalk, is_mask, numbers_in
+from hlo_verify.passes.chain.reached import at_zero
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.attributes import elements_once, is_splat
@@ -36,8 +31,6 @@ from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, fresh_in, o
 from hlo_verify.program.op_families import KEEPS_SPLATS, RUNS_REGIONS
 from hlo_verify.session import Session
 from hlo_verify.terms.finite import if_unknown_may_be
-
-FLOATS = np.dtype(np.float64)
 
 SHIFTS = frozenset({"subtract", "add"})
 
@@ -141,11 +134,7 @@ def _are_numbers(module: Module, partitioned: Module, names: Collection[Name], s
 def are_finite_at_zero(module: Module, names: Collection[Name], devices: int = 1) -> bool:
     """Whether those values are finite where all arguments are 0, on each of so many devices that run the module. What
     is masked depends on no argument: then they are finite for all."""
-    maps = Maps()
-    types = module.main.argument_types
-    zeros = [scalar(0, type_.shape, storage(type_.dtype, FLOATS), devices, maps) for type_ in types]
-    limits = Limits(limit_of("enclosed_elements"), limit_of("glance_work"))
-    found = evaluate(module, zeros, devices, watch=names, only=(), limits=limits, maps=maps).watched.values()
+    found = at_zero(module, devices, watch=names, only=()).watched.values()
     return all(each is not None and bool((each.values > ABOVE).all()) for each in found)
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable
+from typing import Any
 
 import numpy as np
 
 from hlo_verify.evaluate.blocks import Blocks, scalar
-from hlo_verify.evaluate.interpret import evaluate
+from hlo_verify.evaluate.interpret import Evaluation, evaluate
 from hlo_verify.evaluate.maps import Maps
 from hlo_verify.evaluate.numbers import storage
-from hlo_verify.evaluate.state import Limits, Observer
+from hlo_verify.evaluate.state import Limits
 from hlo_verify.limits import limit_of
 from hlo_verify.passes.chain.closed_values import REGION
 from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
@@ -47,17 +48,17 @@ def _small(module: Module, devices: int, most: float) -> set[Name]:
         is_small = value is not None and value.values.dtype.kind in "fiu" and bool((abs(value.values) <= most).all())
         found[name] = is_small and found.get(name, True)
 
-    at_zero(module, devices, seen)
+    at_zero(module, devices, observe=seen)
     return {name for name, is_small in found.items() if is_small}
 
 
-def at_zero(module: Module, devices: int, seen: Observer) -> None:
-    """Evaluate a module, on each of so many devices that run it, where all arguments are 0."""
+def at_zero(module: Module, devices: int, **how: Any) -> Evaluation:
+    """What a module computes where all arguments are 0, on each of so many devices that run it, evaluated as asked."""
     maps = Maps()
     types = module.main.argument_types
     zeros = [scalar(0, type_.shape, storage(type_.dtype, FLOATS), devices, maps) for type_ in types]
     limits = Limits(limit_of("enclosed_elements"), limit_of("glance_work"))
-    evaluate(module, zeros, devices, limits=limits, maps=maps, observe=seen)
+    return evaluate(module, zeros, devices, limits=limits, maps=maps, **how)
 
 
 def _carrying(op: Op) -> Iterable[Name]:
