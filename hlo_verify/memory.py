@@ -25,15 +25,15 @@ _kept: list[tuple[ContextVar[Any], Callable[[], Any]]] = []
 _of_no_session: dict[str, Any] = {}
 
 
-def per_session(name: str, make: Callable[[], T]) -> Callable[[], T]:
-    """What gives the session's own value, which `make` makes when a session starts.
+def per_session(name: str, make: Callable[[], T], outside: Callable[[], T] | None = None) -> Callable[[], T]:
+    """What gives the session's own value, which `make` makes when a session starts; `outside` makes that of no session.
 
     It is asked for whenever a term is built: the method of a context variable, which takes 10 ns. Raises `ValueError`
     for a name that is taken: two that shared one table would read each other's answers.
     """
     if name in _of_no_session:
         raise ValueError(f'two things that a session keeps are called "{name}"; rename one of them')
-    value = _of_no_session[name] = make()
+    value = _of_no_session[name] = (outside or make)()
     variable = ContextVar(name, default=value)
     _kept.append((variable, make))
     return variable.get

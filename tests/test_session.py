@@ -125,6 +125,17 @@ def test_no_terms_are_left_behind() -> None:
     assert done.stdout == "{'terms': 2}\n", "made without a session"
 
 
+def test_what_is_made_without_a_session_has_numbers_of_its_own_in_each() -> None:
+    """A variable and a sum of tensors' elements are told apart by these numbers alone."""
+    outside = [expr.var("o", "made outside", 4), tensor("argument", "a", "f32", ())]
+    with Session().on():
+        inside = [expr.var("i", n, 4) for n in range(3)] + [tensor("argument", "b", "f32", ()) for _ in range(3)]
+    numbers = [each.uid for each in outside + inside]
+    assert len(set(numbers)) == len(numbers) and min(numbers[:2]) > 1000 > max(numbers[2:])
+    keys = [each.skey for each in (outside[1], *inside[3:])]
+    assert len(set(keys)) == len(keys)
+
+
 _GROWS_BY_NOTHING = """
 from benchmarks.growth import growth
 print(growth(40, 10, threads=2))

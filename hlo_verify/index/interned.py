@@ -107,7 +107,20 @@ _vars: Callable[[], dict[tuple[str, Any, int], Var]] = per_session("variables", 
 _digits: Callable[[], dict[tuple[int, int, int], Digit]] = per_session("digits", dict)
 _opaques: Callable[[], dict[tuple[Any, ...], Opaque]] = per_session("opaque integers", dict)
 _indices: Callable[[], dict[tuple[Any, ...], Index]] = per_session("index expressions", dict)
-_numbers: Callable[[], Callable[[], int]] = per_session("numbers of objects", lambda: count(1).__next__)
+
+_OUTSIDE = 1 << 40
+"""Where numbers begin that are given without a session."""
+
+
+def numbering(name: str, first: int) -> Callable[[], Callable[[], int]]:
+    """What gives a session's next number, from `first` on.
+
+    Without a session they lie far above: what is made so may be brought into one, and has a number of its own there.
+    """
+    return per_session(name, lambda: count(first).__next__, lambda: count(_OUTSIDE).__next__)
+
+
+_numbers = numbering("numbers of objects", 1)
 
 
 def next_uid() -> int:

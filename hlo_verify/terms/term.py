@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from functools import lru_cache
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.index.interned import next_uid as next_uid
+from hlo_verify.index.interned import numbering
 from hlo_verify.memory import per_session
 from hlo_verify.terms import doubts, half_lines, powers
 from hlo_verify.terms.functions import INVERSE, SQRT, Function
@@ -243,7 +243,7 @@ ONE = _poly((((), 1),), 0)
 _interned: Callable[[], dict[tuple[Any, ...], Any]] = per_session(
     "terms", lambda: {("poly", constant.items): constant for constant in (ZERO, ONE)}
 )
-_numbers: Callable[[], Callable[[], int]] = per_session("numbers of tensors", lambda: count().__next__)
+_numbers = numbering("numbers of tensors", 0)
 
 
 NAMES = 1 << 12
