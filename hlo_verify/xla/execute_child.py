@@ -1,7 +1,7 @@
 """The child process of `hlo_verify.xla.execute`: compile modules with XLA and run them on its virtual CPU devices.
 
 `python -m hlo_verify.xla.execute_child DESCRIPTOR DEVICES` answers requests (contents, replicas, arguments, per
-device, logical) on the connection that the descriptor is with (results, ""), or with ([], message).
+device, logical, devices) on the connection that the descriptor is with (results, ""), or with ([], message).
 
 A module that every device runs is made the body of one manual region over all devices, so that XLA itself gives
 `partition_id`, channels and groups their meaning. Replica groups that are written as axes of a mesh are spelled out as
@@ -46,27 +46,37 @@ _PROGRAM, _MESH, _AXIS = "hlo_verify_program", "hlo_verify_devices", "hlo_verify
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A module that can be run; `types` are those of its arguments, without the dimension for devices."""
+    """A module that can be run on devices; `types` are those of its arguments, without the dimension for devices."""
 
     executable: Any
+    devices: tuple[Any, ...]
     types: tuple[Any, ...]
     is_global: bool
 
+    def placement(self, sharding: Any) -> Any:
+        return GSPMDSharding(self.devices, sharding)
+
 
 class Runner:
-    """Compiles for all devices of this process, and runs."""
+    """Compiles for as many of this process's devices as it is asked to, and runs."""
 
     def __init__(self, devices: int) -> None:
         jax.config.update("jax_enable_x64", True)  # type: ignore[no-untyped-call]  # or 64 bits are placed as 32
         self.devices = jax.devices()[:devices]
-        self.compiled: dict[tuple[int, bytes], Compiled] = {}
+        self.compiled: dict[tuple[int, int | None, bytes], Compiled] = {}
 
     def run(
-        self, contents: bytes, replicas: int | None, arguments: Sequence[Array], per_device: bool, logical: bool
+        self,
+        contents: bytes,
+        replicas: int | None,
+        arguments: Sequence[Array],
+        per_device: bool,
+        logical: bool,
+        count: int,
     ) -> list[Array]:
         """See `hlo_verify.xla.execute.Executor.run`. Raises whatever jaxlib raises."""
-        devices = self.devices[:1] if logical else self.devices
-        key = len(devices), hashlib.sha256(contents).digest()
+        devices = self.devices[: 1 if logical else count]
+        key = len(devices), replicas, hashlib.sha256(contents).digest()
         found = self.compiled.pop(key, None) or compile_module(contents, replicas, devices)
         self.compiled[key] = found
         if len(self.compiled) > _KEPT:
@@ -85,16 +95,13 @@ class Runner:
     def _run_global(self, compiled: Compiled, arguments: Sequence[Array], per_device: bool) -> list[Array]:
         executable = compiled.executable
         taken, given = executable.get_parameter_shardings(), executable.get_output_shardings()
-        placed = [jax.device_put(a[0], self._placement(s)) for a, s in zip(arguments, taken, strict=True)]
+        placed = [jax.device_put(a[0], compiled.placement(s)) for a, s in zip(arguments, taken, strict=True)]
         results = executable.execute_sharded(placed).disassemble_into_single_device_arrays()
         shards = [[np.asarray(shard) for shard in result] for result in results]
-        found = [(each, places_of(each, self._placement(s))) for each, s in zip(shards, given, strict=True)]
+        found = [(each, places_of(each, compiled.placement(s))) for each, s in zip(shards, given, strict=True)]
         if not per_device:
             return [join(*each) for each in found]
         return [array for each, places in found for array in (np.stack(each), starts_of(places, each[0].ndim))]
-
-    def _placement(self, sharding: Any) -> Any:
-        return GSPMDSharding(self.devices, sharding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +174,7 @@ def compile_module(contents: bytes, replicas: int | None, devices: Sequence[Any]
     buffer = io.BytesIO()
     module.operation.write_bytecode(buffer)
     executable = get_backend().compile_and_load(buffer.getvalue(), _jax.DeviceList(tuple(devices)), options)
-    return Compiled(executable, types, is_global)
+    return Compiled(executable, tuple(devices), types, is_global)
 
 
 def make_options(replicas: int, partitions: int) -> Any:
