@@ -108,7 +108,18 @@ def _is_conditional(atom: Opaque) -> bool:
 
 
 def unlimited(e: Index, forms: Mapping[Index, Guard]) -> Index:
-    """e with every clamp or remainder replaced by its argument where a guard's interval allows it."""
+    """e with every clamp or remainder replaced by its argument where a guard's interval allows it; `forms` are the
+    guards, each by its form."""
+    return _known(e, frozenset(forms.values())) if is_limited(e) else e
+
+
+@once_a_session
+def _known(e: Index, held: frozenset[Guard]) -> Index:
+    """That. Many products under the same guards ask for it: those of a ring that is written out, of its offsets."""
+    return _freed(e, {guard.form: guard for guard in held})
+
+
+def _freed(e: Index, forms: Mapping[Index, Guard]) -> Index:
     parts = [expr.constant(e.const)]
     for atom, c in e.items:
         new = expr.of_atom(atom)

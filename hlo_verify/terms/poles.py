@@ -121,6 +121,7 @@ def _numbers(part: Poly) -> Atom | None:
     return next((atom for mono, _ in part.items for atom, _ in mono if not atom.boolean), None)
 
 
+@once_a_session
 def _inside(part: Poly) -> tuple[Poly, ...]:
     """Parts such that a part is undefined where one of them is."""
     atom = _numbers(part)

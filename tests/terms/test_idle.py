@@ -197,3 +197,21 @@ def _is_the_same_where(held: Poly, e: Index, where: Space) -> None:
     for old in (e, expr.clamp(e, -3, 3)):
         new = idle.unlimited(old, forms)
         assert (evaluated(new, where) == evaluated(old, where))[holds].all(), (held, old, new)
+
+
+@pytest.mark.parametrize("operator", ["clamp", "mod", "div"])
+def test_what_one_guard_frees_is_not_taken_from_what_others_do(operator: str) -> None:
+    """An answer is remembered for one expression under some guards: not for others on the same form, nor for fewer."""
+    i, j = expr.var("i", "", 7), expr.var("j", "", 7)
+    there = Space((i, j))
+    both = expr.add(expr.of_var(i), expr.of_var(j))
+    limited = {"clamp": expr.clamp(both, 0, 7), "mod": expr.modulo(both, 8), "div": expr.floor_div(both, 8)}
+    e = expr.add(expr.of_var(i), limited[operator])
+    found = set()
+    for lo, hi in ((None, 7), (8, None), (None, 20), (8, 10), (0, 7)):
+        held = guards.interval(both, lo, hi)
+        for beside in (held, algebra.multiply(held, guards.interval(expr.of_var(i), 1, 5))):
+            _is_the_same_where(beside, e, there)
+        found.add(idle.unlimited(e, {a.form: a for mono, _ in held.items for a, _ in mono if isinstance(a, Guard)}))
+        assert idle.unlimited(e, {}) is e
+    assert len(found) > 1

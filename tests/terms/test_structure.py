@@ -119,7 +119,7 @@ WITHOUT = {
     "implied condition": Without("if above and (", "if above or ("),
     "condition widened": Without("if needless([other, b]) is not b:", "if False:"),
     "pieces beside a gap": Without("any(needless([b, gap]) is False for b in held)", "True"),
-    "idle clamp": Without("inner if fits else", "inner if True else", "idle.unlimited"),
+    "idle clamp": Without("inner if fits else", "inner if True else", "idle._freed"),
     "machine value in a condition": Without("if lo - e.hi < atom.lo or hi - e.lo > atom.hi:", "if False:"),
     "low digits in a condition": Without("if whole:", "if True:"),
     "what vanishes is a number": Without("return not", "return True or not", "losses._is_implied"),
