@@ -21,7 +21,9 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
 from math import ceil, log2
+from operator import or_
 from typing import TYPE_CHECKING
 
 from hlo_verify.equality.opening import opened
@@ -34,9 +36,10 @@ from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Function, Module, Name, Op
 from hlo_verify.session import Session
-from hlo_verify.terms import algebra
+from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.places import values_in_places
 from hlo_verify.terms.renaming import Leaves, Renaming
+from hlo_verify.terms.signs import BEYOND, NEGATIVE, POSITIVE
 from hlo_verify.terms.term import (
     ONE,
     Apply,
@@ -62,12 +65,20 @@ _TAME = frozenset({"sqrt", "rsqrt", "cbrt", "inverse", "maximum", "minimum", "ab
 _STEPS = frozenset({"floor", "ceil", "round_nearest_afz", "round_nearest_even", "truncate", "remainder", "sign"})
 """Functions that are other numbers on either side of a place, however close."""
 
+_STEEP = frozenset({"acos", "acosh", "asin", "atanh", "digamma", "erf_inv", "lgamma", "tan"})
+"""Functions whose slopes have no bound at places other than 0, or that end there: a number of one side of it, and of a
+rounding of that none."""
+
+_STEEP_AT_ZERO = frozenset({"inverse", "log", "log_plus_one", "power", "rsqrt", "sqrt"})
+"""The same at 0, or at -1: no rounding comes near to it where all that is added up has one sign."""
+
 SHIFTS = 0.137, 0.637
 """Where powers of two are parted from the next, in two ways: numbers that are nearly alike are so in one of them."""
 
 _NOTHING_ELSE = "all that is left is that rounding"
 _LITTLE_ELSE = "little else than that rounding may be left of functions that differ by numbers alone"
 _A_STEP = "that rounding decides which side of a step it is on"
+_A_SLOPE = "a function of it has a slope without bound, or ends"
 _NEAR_ZERO = "something hangs on elements alone that are nearly 0, of which that rounding makes others"
 _A_CHOICE = "that rounding decides which of elements comes first that are equal without it"
 
@@ -177,7 +188,46 @@ class _Looking:
             return _A_CHOICE
         if self.near_zero and hangs_on_what_is_near_zero(p, self.near_zero):
             return _NEAR_ZERO
+        if self._is_steep(p):
+            return _A_SLOPE
         return _A_STEP if self._is_a_step(p) else self._sums(p)
+
+    def _is_steep(self, p: Poly) -> bool:
+        """Whether what moves is the argument of a function that may be steep there, however little it is."""
+        moving = (
+            (atom.function.name, arg)
+            for mono, _ in p.items
+            for atom, _ in mono
+            if isinstance(atom, Apply)
+            for arg in atom.args
+            if not self._is_still(arg)
+        )
+        return any(name in _STEEP or (name in _STEEP_AT_ZERO and not self._is_away(name, arg)) for name, arg in moving)
+
+    def _is_away(self, name: str, arg: Poly) -> bool:
+        if name == "log_plus_one":
+            return self._keeps_its_side(algebra.add(arg, ONE))
+        return self._keeps_its_side(arg)
+
+    def _keeps_its_side(self, p: Poly) -> bool:
+        """Whether what is added up has one sign, or is one product, and so what that is of: it is as large as what a
+        rounding is of, so that none takes it to the other side of 0, or from far to near."""
+        if len(p.items) > 1:
+            found = reduce(or_, (signs.of(self._exact_terms().poly(make_poly((item,)))) for item in p.items))
+            if found & BEYOND or (found & NEGATIVE and found & POSITIVE):
+                return False
+        moving = (atom for mono, _ in p.items for atom, power in mono if power % 2 or power < 0)
+        return all(self._is_still(of_atom(atom)) or self._stays(atom) for atom in moving)
+
+    def _stays(self, atom: Atom) -> bool:
+        """The same of what a product is of."""
+        if isinstance(atom, Read):
+            bodies = atom.tensor.bodies
+            return atom.tensor in self.roundings or (bool(bodies) and all(map(self._keeps_its_side, bodies)))
+        if not isinstance(atom, Apply) or atom.function.properties.positive:
+            return isinstance(atom, Apply)
+        keeps = atom.function.name in _TAME or atom.function.properties.keeps_sign
+        return keeps and all(map(self._keeps_its_side, atom.args))
 
     def _is_a_step(self, p: Poly) -> bool:
         """Whether what moves is the argument of a step."""

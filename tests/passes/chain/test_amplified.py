@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 
 import numpy as np
@@ -160,6 +160,55 @@ def nearly_cancels_in_a_function(p: Program, c: str) -> None:
     p.apply("multiply", p.apply("subtract", one, other), p.constant(2.0))
 
 
+def near_a_border(name: str) -> Callable[[Program, str], None]:
+    """acos(x * c * 3) + y: where x is 1, of a number or of none."""
+
+    def build(p: Program, c: str) -> None:
+        arg = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.0))
+        p.lines.append(f"%v{len(p.lines)} = chlo.{name} {arg} : {KIND} -> {KIND}")
+        p.apply("add", f"%v{len(p.lines) - 1}", "%y")
+
+    return build
+
+
+def of_a_difference(name: str) -> Callable[[Program, str], None]:
+    """sqrt(x * c * 3 - y): where x is y, of 0 or of what is none."""
+
+    def build(p: Program, c: str) -> None:
+        arg = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.0))
+        p.apply("multiply", p.apply(name, p.apply("subtract", arg, "%y")), "%x")
+
+    return build
+
+
+def of_a_sum_of_differences(p: Program, c: str) -> None:
+    """log(sum(x * c * 3 - y))"""
+    arg = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.0))
+    arg, zero = p.apply("subtract", arg, "%y"), p.constant(0.0, "tensor<f32>")
+    kind = f"({KIND}, tensor<f32>) -> tensor<f32>"
+    total = p.add(f"reduce({arg} init: {zero}) applies stablehlo.add across dimensions = [0] : {kind}")
+    p.add(f"log {total} : tensor<f32>")
+
+
+def next_to_one(p: Program, c: str) -> None:
+    """log1p(-x * c * 3)"""
+    product = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(-3.0))
+    p.apply("log_plus_one", product)
+
+
+STEEP = [
+    *map(near_a_border, ("acos", "asin", "atanh", "acosh", "erf_inv")),
+    *map(of_a_difference, ("sqrt", "rsqrt", "log")), of_a_sum_of_differences, next_to_one,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("build", STEEP)
+def test_no_rounding_is_covered_where_a_slope_has_no_bound(build: object) -> None:
+    equal, reason = judged(*both(build))
+    assert equal
+    assert "a function of it has a slope without bound, or ends" in reason
+
+
 AMPLIFY = (
     cancels, nearly_cancels, cancels_in_an_extremum, cancels_in_a_function, cancels_in_a_sum, cancels_in_a_root,
     decides_by_a_constant, decides_by_a_difference, nearly_cancels_in_an_extremum, nearly_cancels_in_a_function,
@@ -215,7 +264,19 @@ def is_divided_by(p: Program, c: str) -> None:
     p.apply("multiply", root, p.apply("rsqrt", c))
 
 
-@pytest.mark.parametrize("build", [scales, adds, steps, divides, chooses, differs_in_a_function, is_divided_by])
+def is_far_from_a_slope(p: Program, c: str) -> None:
+    """sqrt(x^2 * c + (y - x * c)^2) + log(exp(x) * c + exp(y)) + log1p(exp(x) * c)"""
+    square, rest = p.apply("multiply", "%x", "%x"), p.apply("subtract", "%y", p.apply("multiply", "%x", c))
+    root = p.apply("sqrt", p.apply("add", p.apply("multiply", square, c), p.apply("multiply", rest, rest)))
+    exponential = p.apply("multiply", p.apply("exponential", "%x"), c)
+    logarithm = p.apply("log", p.apply("add", exponential, p.apply("exponential", "%y")))
+    p.apply("add", p.apply("add", root, logarithm), p.apply("log_plus_one", exponential))
+
+
+ROUNDED = [scales, adds, steps, divides, chooses, differs_in_a_function, is_divided_by, is_far_from_a_slope]
+
+
+@pytest.mark.parametrize("build", ROUNDED)
 def test_what_stays_a_rounding_is_covered(build: object) -> None:
     assert judged(*both(build)) == (True, "")
 
