@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from hlo_verify.equality import opening
 from hlo_verify.ops.values import Value, positions
 from hlo_verify.program.element_types import is_float
+from hlo_verify.program.ir import TensorType
 from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.doubts import is_defined_there
 from hlo_verify.terms.finite import if_unknown_may_be
@@ -31,7 +32,9 @@ class StandIns:
     """The values that tensors stand for."""
 
     _values: dict[Tensor, Value] = field(default_factory=dict)
-    _by_term: dict[int, Value] = field(default_factory=dict)
+    _by_term: dict[tuple[TensorType, int], Value] = field(default_factory=dict)
+    """By what they are of, a term and its type: terms have no shapes, so that a value and what is reshaped of it may
+    have one."""
     _opening: dict[frozenset[Tensor], _Opening] = field(default_factory=dict)
     _leaves: Leaves = field(default_factory=Leaves)
 
@@ -39,7 +42,8 @@ class StandIns:
         """What stands for a value of the logical module; None for one that is no sum of what others define, or of which
         more is known than that it is a real number: what is taken for an argument is one wherever it is read."""
         term = value.term
-        if term.uid not in self._by_term:
+        key = value.type, term.uid
+        if key not in self._by_term:
             is_sum = len(term.items) > 1 and is_float(value.type.dtype) and any(r.tensor.bodies for r in reads(term))
             if not is_sum or signs.of(term) != signs.REAL or not is_defined_there(term):
                 return None
@@ -48,8 +52,8 @@ class StandIns:
             name = f"value {len(self._values)}"
             stand = tensor("argument", name, value.type.dtype, value.shape, doubt=0)
             self._values[stand] = value
-            self._by_term[term.uid] = Value(value.type, algebra.read(stand, positions(value.shape)))
-        return self._by_term[term.uid]
+            self._by_term[key] = Value(value.type, algebra.read(stand, positions(value.shape)))
+        return self._by_term[key]
 
     def opened(self, p: Poly) -> Poly:
         """A term with all values in place of what stands for them."""

@@ -20,6 +20,7 @@ from hlo_verify.evaluate import (
     random_argument,
     reaches,
 )
+from hlo_verify.evaluate.numbers import is_complex
 from hlo_verify.evaluate.sparing import Sparing
 from hlo_verify.passes.refute.plainer import filled
 from hlo_verify.passes.refute.trial import Inputs
@@ -32,11 +33,13 @@ from hlo_verify.program.preconditions import assumed
 
 
 class Zeroed(Enum):
-    """Which floats are 0: half of the elements of each argument, or all of half of the arguments, or of the others."""
+    """Which numbers are 0: half of the elements of each argument, all of half of the arguments, or of the others, or
+    all of them, as what is divided by the root of a sum of squares asks for."""
 
     ELEMENTS = auto()
     SOME = auto()
     OTHERS = auto()
+    ALL = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,7 +247,9 @@ class Drawing:
                 values = np.where(keep, blocks.values, np.zeros_like(blocks.values))
                 none = replace(blocks, values=values)
             else:
-                none = filled(blocks, 0, types[n], None) if is_first[n] == (zeros is Zeroed.SOME) else blocks
-            is_left = not is_float(types[n].dtype) or n in known.positive or not allows(allowed[n], none)
+                is_none = zeros is Zeroed.ALL or is_first[n] == (zeros is Zeroed.SOME)
+                none = filled(blocks, 0, types[n], None) if is_none else blocks
+            is_number = is_float(types[n].dtype) or is_complex(types[n].dtype)
+            is_left = not is_number or n in known.positive or not allows(allowed[n], none)
             changed.append(blocks if is_left else none)
         return tuple(changed)

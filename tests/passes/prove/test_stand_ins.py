@@ -130,6 +130,11 @@ def total(p: Poly) -> Poly:
     return sums.reduce_sum([k], value(p).at((position(0, 4), expr.of_var(k))))
 
 
+def of_all(p: Poly) -> Poly:
+    i, k = expr.fresh("i", 4), expr.fresh("k", 8)
+    return sums.reduce_sum([i, k], value(p).at((expr.of_var(i), expr.of_var(k))))
+
+
 def value(p: Poly) -> Value:
     return Value(TensorType((4, 8), "f32"), p)
 
@@ -146,6 +151,18 @@ def test_a_sum_of_definitions_is_stood_for() -> None:
         assert later is not None
         assert opening.arguments(later.term).isdisjoint({X, Y})
         assert opening.arguments(stand_ins.opened(later.term)) == {X, Y}
+
+
+def test_one_term_of_several_shapes_is_stood_for_in_each() -> None:
+    """The mean of all, as a number and as what is kept of both dimensions: terms have no shapes."""
+    with Session().on():
+        x = algebra.read(X, positions((4, 8)))
+        whole = algebra.add(*map(of_all, (x, algebra.multiply(x, x))))
+        stand_ins = StandIns()
+        for shape in ((), (1, 1), (1,), (4, 8)):
+            stand = stand_ins.of(Value(TensorType(shape, "f32"), whole))
+            assert stand is not None and stand.shape == shape
+            assert stand_ins.opened(stand.term) is whole
 
 
 def test_views_open_what_one_side_is_not_about() -> None:

@@ -125,7 +125,7 @@ def test_what_differs_at_0_alone_is_found() -> None:
 
 
 def test_zeros_are_drawn_where_they_are_allowed() -> None:
-    """Half of the elements of each argument, and of the arguments half as a whole; none that has to be positive."""
+    """Half of the elements of each argument, of the arguments half as a whole, or all; none that has to be positive."""
     modules = pair("tensor<8xf32>", "vwxu", "y", DECIDED, "GT", "GE")
     for zeros in Zeroed:
         (draw,) = (draw for draw in AT_ZERO if draw.zeros is zeros)
@@ -134,5 +134,5 @@ def test_zeros_are_drawn_where_they_are_allowed() -> None:
             inputs = Drawing(replace(modules, logical=logical)).draw(draw, 0)
             some = [n for n, blocks in enumerate(inputs) if not blocks.values.all()]
             assert (some or kept) and not set(some) & set(kept)
-            assert kept or (len(some) == 2) is (zeros is not Zeroed.ELEMENTS)
+            assert kept or zeros is Zeroed.ELEMENTS or len(some) == (4 if zeros is Zeroed.ALL else 2)
             assert zeros is Zeroed.ELEMENTS or not any(inputs[n].values.any() for n in some)
