@@ -234,9 +234,11 @@ def test_a_quotient_by_itself_is_one_where_the_reference_divides(of: Function) -
         hlo_verify.verify(*placed.pair(divided(lambda q: q), plain(lambda q: q)), refute=False).verdict
         is Verdict.PROVED
     )
-    for pair in ((plain(asks), divided(asks)), (divided(lambda q: q), plain(lambda q: 2 * q))):
-        assert hlo_verify.verify(*placed.pair(*pair), refute=False).verdict is Verdict.UNKNOWN
-    assert hlo_verify.verify(*placed.pair(plain(jnp.real), divided(jnp.real))).verdict is Verdict.REFUTED
+    for both in ((plain(asks), divided(asks)), (divided(lambda q: q), plain(lambda q: 2 * q))):
+        assert hlo_verify.verify(*placed.pair(*both), refute=False).verdict is Verdict.UNKNOWN
+    if not jnp.iscomplexobj(of(jnp.ones(1))):
+        pair = placed.pair(plain(lambda q: q), divided(lambda q: q))
+        assert hlo_verify.verify(*pair).verdict is Verdict.REFUTED
 
 
 def test_more_than_is_there_is_not_cancelled() -> None:
