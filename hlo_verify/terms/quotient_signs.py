@@ -1,19 +1,20 @@
 """Signs of sums in which something is divided by a positive number, or lies between bounds.
 
-    1 - 1/(1 + exp(-x))  =  exp(-x) / (1 + exp(-x))  >  0          1 - tanh(x)**2  >  0
+    1 - 1/(1 + exp(-x))  =  exp(-x) / (1 + exp(-x))  >  0          1 - tanh(x)**2  >  0          1 - exp(-t)  >  0
 
 A sum has the sign of what it is multiplied by a positive number. It is positive where the least that its addends may be
-together is, or is 0 and not attained.
+together is, or is 0 and not attained. A difference of exponentials has the sign of that of their exponents.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import TypeGuard
 
 from hlo_verify.limits import allows
 from hlo_verify.terms import signs, variances
 from hlo_verify.terms.addition import build
-from hlo_verify.terms.functions import INVERSE, real
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, real
 from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, make_poly
 from hlo_verify.terms.used import used
 
@@ -34,6 +35,10 @@ def narrowed(p: Poly, found: int) -> int:
     if found & within != found:
         used("sign by bounds")
         found &= within
+    of_difference = _of_exponentials(p) if found & (found - 1) else found
+    if found & of_difference != found:
+        used("sign of a difference of exponentials")
+        found &= of_difference
     top = numerator(p) if found & (found - 1) else None
     if top is not None and found & signs.of(top) != found:
         used("sign of a numerator")
@@ -65,6 +70,29 @@ def numerator(p: Poly) -> Poly | None:
 
 def _power(mono: Monomial, atom: Atom) -> Number:
     return next((n for a, n in mono if a is atom), 0)
+
+
+def _of_exponentials(p: Poly) -> int:
+    """The signs that `c*k*exp(a) - c*exp(b)` may have: of c where k is 1 or more and a not below b, and so on."""
+    from hlo_verify.terms.addition import scale
+    from hlo_verify.terms.products import add
+
+    if len(p.items) != 2 or p.items[0][1] * p.items[1][1] >= 0:
+        return signs.ANY
+    (mono, above), (other, below) = sorted(p.items, key=lambda item: item[1], reverse=True)
+    rests = [tuple(item for item in each if not _is_exponential(item[0])) for each in (mono, other)]
+    if rests[0] != rests[1] or len(rests[0]) == len(mono) == len(other):
+        return signs.ANY
+    up, down = ([scale(a.args[0], n) for a, n in each if _is_exponential(a)] for each in (mono, other))
+    of_exponents = signs.of(add(*up, *(scale(e, -1) for e in down)))
+    if above + below and of_exponents & (signs.NEGATIVE if above + below > 0 else signs.POSITIVE):
+        return signs.ANY
+    found = of_exponents if above + below == 0 else signs.POSITIVE if above + below > 0 else signs.NEGATIVE
+    return signs.ANY if of_exponents & signs.BEYOND else signs.MULTIPLIED[found][signs.of_product(rests[0])]
+
+
+def _is_exponential(atom: Atom) -> TypeGuard[Apply]:
+    return isinstance(atom, Apply) and atom.function == EXPONENTIAL
 
 
 def _by_bounds(p: Poly) -> int:

@@ -170,6 +170,8 @@ def _of_function(atom: Apply) -> int:
         return parts[0]
     if name in ("abs", "sqrt"):
         return _even(parts[0])
+    if name == "log" and (k := atom.args[0].constant) is not None and k > 0:
+        return POSITIVE if k > 1 else NEGATIVE if k < 1 else ZERO
     if name == "power":
         return POSITIVE if parts[0] == POSITIVE else REAL
     return REAL

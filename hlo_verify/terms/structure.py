@@ -291,6 +291,13 @@ REWRITINGS = (
         "the least that the sum may be is positive, or 0 and not attained",
     ),
     Rewriting(
+        "sign of a difference of exponentials",
+        "c*k*exp(f) - c*exp(g) > 0",
+        "c > 0",
+        "quotient_signs.narrowed",
+        "f - g is not negative, and k is no less than 1; f - g is positive, or k more than 1",
+    ),
+    Rewriting(
         "sign of a numerator",
         "g - inverse(f) > 0",
         "g * f - 1 > 0",

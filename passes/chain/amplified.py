@@ -210,10 +210,12 @@ class _Looking:
         return self._keeps_its_side(arg)
 
     def _keeps_its_side(self, p: Poly) -> bool:
-        """Whether what is added up has one sign, or is one product, and so what that is of: it is as large as what a
-        rounding is of, so that none takes it to the other side of 0, or from far to near."""
+        """Whether what is added up has one sign, but for common factors, or is one product, and so what that is of: it
+        is as large as what a rounding is of, so that none takes it to the other side of 0, or from far to near."""
         if len(p.items) > 1:
-            found = reduce(or_, (signs.of(self._exact_terms().poly(make_poly((item,)))) for item in p.items))
+            common = frozenset.intersection(*(frozenset(mono) for mono, _ in p.items))
+            own = ((tuple(item for item in mono if item not in common), c) for mono, c in p.items)
+            found = reduce(or_, (signs.of(self._exact_terms().poly(make_poly((item,)))) for item in own))
             if found & BEYOND or (found & NEGATIVE and found & POSITIVE):
                 return False
         moving = (atom for mono, _ in p.items for atom, power in mono if power % 2 or power < 0)

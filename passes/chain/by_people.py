@@ -9,7 +9,7 @@ from itertools import chain
 
 from hlo_verify.passes.chain.added_masks import both_chosen
 from hlo_verify.passes.chain.amplified import Amplified, amplified
-from hlo_verify.passes.chain.folded_constants import with_irrationals, with_rests
+from hlo_verify.passes.chain.folded_constants import Reading, with_irrationals, with_quotients, with_rests
 from hlo_verify.passes.chain.masking_numbers import mask_otherwise, masked_alike
 from hlo_verify.passes.chain.proofs import (
     Modules,
@@ -130,28 +130,45 @@ def _proof_of_readings(
     if proof is None:
         proof, farther = _proof_with_rests(given, partitioned, alone, account)
         far = far or farther
-    if proof is None:
-        proof, farther = _proof_with_irrationals(given, partitioned, alone, account)
+    for read in (with_quotients, with_irrationals) if proof is None else ():
+        proof, farther = _proof_of_both(read(given, partitioned), given, partitioned, alone, account)
         far = far or farther
+        if proof is not None:
+            break
     return proof, far
 
 
-def _proof_with_irrationals(
-    given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
+def _proof_of_both(
+    readings: tuple[Reading, Reading] | None,
+    given: Module,
+    partitioned: Module,
+    alone: Callable[[Module], Modules],
+    account: Account,
 ) -> tuple[Proof | None, Amplified | None]:
-    """A proof where numbers of both modules are multiples of roots of 2 and of pi."""
-    readings = with_irrationals(given, partitioned)
+    """A proof where numbers of both modules are read otherwise: multiples of roots of 2 and of pi, or quotients."""
     if readings is None:
         return None, None
     first, second = (reading.module for reading in readings)
-    proof = proof_if_alike(first, second, account)
+    proof, far = _proof_read_on(first, second, partitioned, alone, account)
     if proof is None:
-        return None, None
+        return None, far
     pairs = ((first, partitioned), readings[0]), (alone(second), readings[1])
     far = next(filter(None, (amplified(*pair, reading.meant, account.session) for pair, reading in pairs)), None)
     if far is not None:
         return None, far
     return _also_said(proof, *(reading.said for reading in readings)), None
+
+
+def _proof_read_on(
+    first: Module, second: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
+) -> tuple[Proof | None, Amplified | None]:
+    """A proof of two readings, as they are or with other numbers of one read as what the other computes."""
+    proof, far = proof_if_alike(first, second, account), None
+    for paired, one, other in ((as_they_are, first, second), (_turned, second, first)):
+        looked_at = alone if paired is as_they_are else lambda module: (module, partitioned)
+        if proof is None:
+            proof, far = proof_of_a_reading(one, other, paired, looked_at, account, proof_if_alike)
+    return proof, far
 
 
 def _proof_with_rests(
@@ -165,11 +182,7 @@ def _proof_with_rests(
     amplifies: Amplified | None = None
     while (rests := with_rests(given, partitioned, but, weights)) is not None:
         first, second = (reading.module for reading in rests)
-        proof, far = proof_if_alike(first, second, account), None
-        for paired, one, other in ((as_they_are, first, second), (_turned, second, first)):
-            looked_at = alone if paired is as_they_are else lambda module: (module, partitioned)
-            if proof is None:
-                proof, far = proof_of_a_reading(one, other, paired, looked_at, account, proof_if_alike)
+        proof, far = _proof_read_on(first, second, partitioned, alone, account)
         if proof is None:
             return None, amplifies or far
         pairs = ((first, partitioned), rests[0]), (alone(second), rests[1])

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Any
 
 import numpy as np
@@ -100,6 +100,18 @@ class Folded:
     def _instead(self, known: list[Key], number: Key) -> dict[Key, Computed]:
         """What numbers are, if this one is what it may be as well."""
         return {key: self._known[key] for key in known} | {number: self._else[number]}
+
+    @property
+    def known(self) -> Mapping[Key, Computed]:
+        """What numbers were computed from."""
+        return self._known
+
+    def learn_shared(self, module: Module, numbers: set[Key], there: Uses) -> None:
+        """Find out which numbers a module computes of others, or divides by others, which it holds as well."""
+        found = computed(module.main) if numbers else []
+        divisors = _divisors(there)
+        for x in chain(found, *(inverses(x) for x in found if x.key in divisors)):
+            self._take(x, numbers)
 
     def _learn(self, before: Module, numbers: set[Key], there: Uses) -> None:
         """Find out what numbers are that have come into use: one that was there before, only what it had computed, or
@@ -199,6 +211,20 @@ def with_rests(
     ]
     if not any(meant):
         return None
+    return _unfolded(first, meant[0]), _unfolded(second, meant[1])
+
+
+def with_quotients(first: Module, second: Module) -> tuple[Reading, Reading] | None:
+    """Two modules that people wrote, with numbers that both hold read in both as what either computes of others, or
+    would: `x / 10` beside `0.1 * y` is of one number in two spellings, where the other module has `0.1 * x`. None
+    where there are no such numbers."""
+    uses = [_uses(module.main) for module in (first, second)]
+    folded = Folded(by_people=True)
+    for module, there in zip((first, second), uses, strict=True):
+        folded.learn_shared(module, set(uses[0]) & set(uses[1]), there)
+    if not folded.known:
+        return None
+    meant = [{use: found for key, found in folded.known.items() for use in of[key]} for of in uses]
     return _unfolded(first, meant[0]), _unfolded(second, meant[1])
 
 

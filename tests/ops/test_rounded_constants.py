@@ -43,6 +43,10 @@ ROUNDED: dict[str, tuple[Body, Body]] = {
         lambda x: x + sum((jnp.tanh(k * x) - x) * 0.1 for k in range(6)),
         lambda x: 0.4 * x + 0.1 * sum(jnp.tanh(k * x) for k in range(6)),
     ),
+    "a tenth in two spellings": (
+        lambda x: x / 30 + jnp.tanh(x / 10) * 3e-4 * (0.1 * x + 0.9 * x * x),
+        lambda x: x * (1 / 30) + 0.1 * x * 3e-4 * jnp.tanh(0.1 * x) + 0.9 * x * x * jnp.tanh(x * 0.1) * 3e-4,
+    ),
     "smooth labels": (
         lambda x: -(1 - 0.1) * (jnp.tanh(x) - jnp.exp(x)) - 0.1 * (x - jnp.exp(x)),
         lambda x: jnp.exp(x) - 0.9 * jnp.tanh(x) - 0.1 * x,
@@ -95,6 +99,14 @@ WRONG: dict[str, tuple[Body, Body]] = {
     "nothing left but a rounding": (
         lambda x: (x / 3 * 3 - x) * 1e9 + x,
         lambda x: (x * np.float32(1 / 3) * 3 - x) * 1e9 + x,
+    ),
+    "nothing left of two spellings": (
+        lambda x: (x / 10 - 0.1 * x) * 1e9 + x / 30,
+        lambda x: x * (1 / 30),
+    ),
+    "the sign of two spellings": (
+        lambda x: jnp.sign(x / 10 - 0.1 * x + 1e-30) + x / 30,
+        lambda x: jnp.sign(jnp.full_like(x, 1e-30)) + x * (1 / 30),
     ),
     "a step at what is left": (
         lambda x: jnp.where(x * 3 / 3 > x, x, -x),

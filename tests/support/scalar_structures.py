@@ -141,6 +141,26 @@ def _bounded(case: Case) -> tuple[Poly, Array]:
     return is_positive(total), case.each(lambda i, j: int(k - f(xs[i]) ** n > 0))
 
 
+@instance("sign of a difference of exponentials")
+def _exponentials(case: Case) -> tuple[Poly, Array]:
+    """`k*c*exp(f) - c*exp(g)`, where f - g is what is a square, or its opposite, with something added, or is not."""
+    x, xs = case.make(6)
+    k, n = case.random.choice((1, 1, 2, Fraction(1, 2))), case.random.choice((0, 1, -1, Fraction(1, 2)))
+    m, c = case.random.choice((1, -1)), case.random.choice((1, -1))
+    y = at(x, case.i)
+    of = case.random.choice((algebra.power_of(y, 2), y))
+    power = of if case.random.random() < 0.5 else algebra.add(of, number(n))
+    is_squared, is_more = of is not y, power is not of
+    one = apply(EXPONENTIAL, (algebra.add(algebra.scale(power, m), y),))
+    total = algebra.scale(algebra.subtract(algebra.scale(one, k), apply(EXPONENTIAL, (y,))), c)
+
+    def wanted(v: int | Fraction) -> int:
+        exponent = m * ((v * v if is_squared else v) + (n if is_more else 0))
+        return int(c * (float(k) * math.exp(float(exponent)) - 1) > 0)
+
+    return is_positive(total), case.each(lambda i, j: wanted(xs[i]))
+
+
 @instance("sign of a numerator")
 def _numerator(case: Case) -> tuple[Poly, Array]:
     """`1 - k/(m + exp(x))`, whose denominator is positive, or may not be."""

@@ -11,9 +11,9 @@ from hlo_verify.program.allowed_values import Values
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, assumed_bounds, signs
 from hlo_verify.terms.assumed_bounds import are_never_above
-from hlo_verify.terms.functions import MAXIMUM, MINIMUM
+from hlo_verify.terms.functions import MAXIMUM, MINIMUM, real
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import Poly, number, tensor
+from hlo_verify.terms.term import ONE, Poly, number, tensor
 
 RANGES = [
     Values(0, None, (True, False)),
@@ -67,3 +67,22 @@ def test_the_greater_of_two(one: Values, other: Values) -> None:
         assert (apply(MAXIMUM, (x, y)) in (x, y)) == (below or above)
         assert (apply(MINIMUM, (x, y)) is x) == below
         assert are_never_above(one, other) == below
+
+
+@pytest.mark.parametrize("base", [Fraction(19, 20), Fraction(999, 1000), Fraction(21, 20), Fraction(1)])
+@pytest.mark.parametrize(("least", "greatest"), [(1, 100), (0, 100), (-1, 100), (-9, -1), (None, 5)])
+@pytest.mark.parametrize("beside", [1, Fraction(1, 2), 2])
+def test_what_corrects_a_bias_has_the_sign_that_its_steps_say(
+    base: Fraction, least: int | None, greatest: int, beside: int | Fraction
+) -> None:
+    """`1 - 0.95**t` is positive for steps from 1, and 0 at 0; of `2 - 0.95**t` and `1/2 - 0.95**t` less is known."""
+    with Session().on():
+        t = _read(Values(least, greatest))
+        power = ONE if base == 1 else apply(real("power"), (number(base), t))
+        p = algebra.subtract(number(beside), power)
+        values = {beside - float(base) ** float(x) for x in _samples(Values(least, greatest))}
+        some = {(x > 0) - (x < 0) for x in values}
+        said = signs.of(p)
+        assert all(said & {-1: signs.NEGATIVE, 0: signs.ZERO, 1: signs.POSITIVE}[sign] for sign in some)
+        if beside == 1 and base < 1 and least in (0, 1):
+            assert said == (signs.POSITIVE if least == 1 else signs.POSITIVE | signs.ZERO)

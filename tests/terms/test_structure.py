@@ -128,6 +128,9 @@ WITHOUT = {
     "sign by bounds": Without(
         "(least == 0 and attains_least) or (greatest == 0 and attains_greatest)", "False", "quotient_signs._by_bounds"
     ),
+    "sign of a difference of exponentials": Without(
+        "above + below and of_exponents & ", "of_exponents & 0 & ", "quotient_signs._of_exponentials"
+    ),
     "more than all others": Without("before[2] == behind[2] and ", ""),
     "sign of a variance": Without("if signs.of(spread) & ~(signs.ZERO | signs.POSITIVE):", "if False:"),
     "sums that are positive together": Without("signs.of(_element(group)) == signs.POSITIVE", "True"),
