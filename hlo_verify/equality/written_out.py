@@ -16,14 +16,15 @@ from functools import reduce
 from itertools import product
 from math import prod
 
-from hlo_verify.equality import opening
+from hlo_verify.equality import opening, thresholds, truth_tables
 from hlo_verify.equality.summands import SpentError, Steps
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define, unfold
-from hlo_verify.terms.functions import EXTREMA, INFINITY, POSITIVE, Function
+from hlo_verify.terms.functions import EXTREMA, INFINITY, MAXIMUM, MINIMUM, POSITIVE, Function
+from hlo_verify.terms.guards import Bound
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.places import values_in_places, with_values
 from hlo_verify.terms.rebuilding import rebuilt
@@ -93,7 +94,9 @@ class _Writing:
     def _made(self, atom: Atom) -> Poly:
         if isinstance(atom, Apply):
             signs = self._signs(atom)
-            return self._applied(atom.function, tuple(map(self.poly, atom.args))) if signs is None else signs
+            if signs is not None:
+                return signs
+            return self._asked(self._applied(atom.function, tuple(map(self.poly, atom.args))))
         best = next(_bests_in_places(atom), None)
         winners = None if best is None else self._winners(best)
         if best is not None and winners is not None:
@@ -103,7 +106,7 @@ class _Writing:
         if isinstance(atom, Ix):
             return algebra.of_index(self._place(atom.index))
         if isinstance(atom, Guard):
-            return guards.interval(self._place(atom.form), atom.lo, atom.hi)
+            return self._counted(self._place(atom.form), atom.lo, atom.hi)
         return self._read(atom)
 
     def _read(self, atom: Read) -> Poly:
@@ -145,7 +148,31 @@ class _Writing:
         is_of_truths = all(atom.boolean for p in args for mono, _ in p.items for atom, _ in mono)
         count = prod(len(p.items) + 1 if is_of_truths else len(p.items) if pieces(p) else 1 for p in args)
         self.steps.take(count * sum(map(_width, args)) ** 2 if is_of_truths or count > 1 else 0)
-        return apply(function, args)
+        found = apply(function, args)
+        is_extremum = function in (MAXIMUM, MINIMUM) and is_of_truths and found.constant is None
+        return self._in_cases(found, truth_tables.of_extremum(args, function == MAXIMUM)) if is_extremum else found
+
+    def _asked(self, p: Poly) -> Poly:
+        """A term whose conditions ask what extrema are of, with truths; the term itself without."""
+        parts = thresholds.taken_apart(p)
+        self.has_truths |= parts is not p
+        if parts is p or not self.with_truths:
+            return p
+        self.steps.take(_size(parts))
+        return parts
+
+    def _counted(self, form: Index, lo: Bound, hi: Bound) -> Poly:
+        """What a guard asks of integers that truth values decide, as `[2 <= a + a*b]` asks for `a*b`; with truths."""
+        asked = guards.interval(form, lo, hi)
+        return self._in_cases(asked, None if asked.constant is not None else truth_tables.of_guard(form, lo, hi))
+
+    def _in_cases(self, p: Poly, table: truth_tables.Table | None) -> Poly:
+        """A term that truth values decide, by their cases, with truths; the term itself without."""
+        self.has_truths |= table is not None
+        if table is None or not self.with_truths:
+            return p
+        self.steps.take(table.cases * len(table.truths))
+        return table.written()
 
     def _winners(self, best: Read) -> list[tuple[int, Poly]] | None:
         """The indices of elements of which one is the first best one, with the condition that it is; None where these
