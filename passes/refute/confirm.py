@@ -164,7 +164,7 @@ class Confirmer:
     ) -> tuple[Evaluation, Evaluation]:
         """Both modules' evaluations at the precision that is set."""
         if self._literals is None:
-            self._literals = literals_of(self.pair.logical, self.pair.partitioned)
+            self._literals = literals_of(self.pair)
         self._literals.is_strict = is_strict
         elements, work = (getattr(self.session.limits, name) for name in stage.limits)
         room = self.session.limits.evaluation_room

@@ -12,7 +12,9 @@ from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.evaluate.intervals import interval
 from hlo_verify.passes.load.load import load
+from hlo_verify.passes.refute.folded_numbers import FoldedNumbers, folded_numbers
 from hlo_verify.passes.refute.literals import Literals, may_be_too_large
 from hlo_verify.program.element_types import DTYPES
 from tests.support.pairs import REPLICATED, module, on
@@ -50,6 +52,57 @@ def test_what_a_function_of_a_constant_is_folded_to_is_not_refuted(name: str, dt
         literal = plus(dtype, constant("b", folded, dtype))
         for pair in ((computed, literal), (literal, computed)):
             assert hlo_verify.verify(*pair).verdict is not Verdict.REFUTED, (name, point, folded)
+
+
+FOLDED = {
+    "added": ("add", 1.0, 1e-8),
+    "next to a large one": ("add", 2.0**24, 1.0),
+    "less than one": ("subtract", 1.0, 1e-8),
+    "a power of nearly one": ("power", 0.999999999, 0.5),
+    "too small": ("multiply", -1e-30, 1e-30),
+    "too large": ("multiply", 1e30, 1e30),
+}
+
+
+@pytest.mark.parametrize("name", FOLDED)
+def test_a_plain_number_of_both_may_be_folded_as_well(name: str) -> None:
+    """Each module has the number for another purpose, where it is meant as it is written."""
+    kind, *given = FOLDED[name]
+    with np.errstate(over="ignore"):
+        wide = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "power": np.power}[kind](*given)
+        folded = float(np.float32(wide))
+    lines = [constant(name, value, "f32") for name, value in (("m", folded), ("p", given[0]), ("q", given[1]))]
+    meant = "\n".join([*lines, "%y = stablehlo.maximum %x, %m : TYPE"])
+    computed = plus("f32", f"{meant}\n%c = stablehlo.{kind} %p, %q : TYPE\n%b = stablehlo.add %c, %y : TYPE")
+    literal = plus("f32", f"{meant}\n%b = stablehlo.add %m, %y : TYPE")
+    for pair in ((computed, literal), (literal, computed)):
+        assert hlo_verify.verify(*pair).verdict is not Verdict.REFUTED
+    if name == "too large":
+        return  # of an infinity that is none, nothing is known
+    other = constant("c", 0.5, "f32") + "\n%b = stablehlo.add %c, %y : TYPE"
+    for pair in ((computed, plus("f32", f"{meant}\n{other}")), (plus("f32", f"{meant}\n{other}"), computed)):
+        assert hlo_verify.verify(*pair).verdict is Verdict.REFUTED
+
+
+def test_a_plain_number_is_meant_where_what_is_computed_of_constants_is_another_or_that_itself() -> None:
+    """Of an exponent and a sum of halves, neither brings a doubt upon 1.0."""
+    half = constant("h", 0.5, "f32") + "\n%c = stablehlo.add %h, %h : TYPE\n%e = stablehlo.exponential %h : TYPE\n"
+    one = constant("m", 1.0, "f32") + "\n%y = stablehlo.maximum %x, %m : TYPE\n"
+    rest = "%d = stablehlo.add %c, %e : TYPE\n%z = stablehlo.add %d, %y : TYPE\n%b = stablehlo.add %z, %SAME : TYPE"
+    pair = [plus("f32", half + one + rest.replace("SAME", name)) for name in ("m", "h")]
+    found = hlo_verify.verify(*pair)
+    assert found.verdict is Verdict.REFUTED
+    literals = Literals(frozenset([1.0, 0.5]), folded_numbers((load(pair[0]), 1)), may_be_folded=True)
+    assert not literals(np.array([1.0, 0.5]), "f32").any() and not literals.is_used
+
+
+@pytest.mark.parametrize("dtype", ["f32", *NARROW])
+def test_folded_numbers_are_known_by_the_types_that_they_are_computed_in(dtype: str) -> None:
+    """What comes of two roundings in the narrower of two types is as far off as that."""
+    numbers = FoldedNumbers({"f16": interval(*[np.array([0.9996, 70000.0])] * 2)})
+    assert (numbers.off(1.0, dtype) > 3e-4) is (numbers.off(1.0, dtype) > 0)
+    assert numbers.off(1.0, dtype) == pytest.approx(4e-4) and numbers.off(0.5, dtype) == 0 == numbers.off(0.9996, "f64")
+    assert numbers.are_too_large and not FoldedNumbers({"f32": numbers.numbers["f16"]}).are_too_large
 
 
 @pytest.mark.drawn(1)
