@@ -102,8 +102,8 @@ def verify(
     values that they may have; see docs/decisions/approximations.md.
 
     `limits` is what it may take, counted in steps: those of an `effort` ("low", "normal" or "high") unless it is given.
-    After `time_limit` seconds (None for no limit) it ends with what is known by then. A result that is not proved says
-    in `Result.spent` which limits it ran into.
+    After `time_limit` seconds (0 or None for no limit) it ends with what is known by then. A result that is not proved
+    says in `Result.spent` which limits it ran into.
 
     `session` has what was said of custom calls for some verifications alone; several threads may verify with one.
 

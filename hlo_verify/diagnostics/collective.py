@@ -55,7 +55,8 @@ class Collective(Code):
         """the shapes say another group size than the groups
 
         An all-gather's result is its operand times the size of the group along one dimension, a reduce-scatter's is its
-        operand divided by it. The shapes of this one fit another size.
+        operand divided by it; an all-to-all splits what each device has into as many parts, or is given as many, and
+        its shapes stay, as those of an all-reduce do. The shapes of this one fit another size, or no size at all.
 
         What to do: the groups were probably made from other mesh axes than the shapes.
         """,
@@ -101,7 +102,7 @@ class Collective(Code):
         "HV609",
         """the modes of a collective contradict each other
 
-        `use_global_device_ids` needs a channel, and two operations on one channel have to agree in what they are.
+        `use_global_device_ids` needs a channel.
 
         In practice: a module that was edited or built by hand; XLA's own verifier rejects it.
 
@@ -113,7 +114,8 @@ class Collective(Code):
         "HV610",
         """groups that no runtime takes
 
-        Groups of devices by their global numbers have to be written out; none are.
+        Groups of devices by their global numbers have to be written out, and none are; or what is written is no list of
+        devices, of places such as `[2,4]<=[8]`, or of axes of a mesh.
 
         In practice: a module that was edited or built by hand; XLA's own verifier rejects it.
 
@@ -125,7 +127,8 @@ class Collective(Code):
         "HV611",
         """a permute whose operands and results do not fit
 
-        As many inputs as outputs, of the same shapes, and offsets for both or for none.
+        As many inputs as outputs, of the same shapes, and offsets for both or for none; and its pairs are a source and
+        a target each.
 
         In practice: a module that was edited or built by hand; XLA's own verifier rejects it.
 

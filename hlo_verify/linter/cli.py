@@ -14,6 +14,7 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.linter.lint import BESIDE, Files, LintReport, files_of, lint, lint_pipeline, lint_ranks
 from hlo_verify.linter.reading import text_of
 from hlo_verify.linter.render import in_one_line, text, to_html, to_json, to_junit, to_markdown, to_sarif
+from hlo_verify.program.mesh import LIMIT
 from hlo_verify.render import FORMATS
 from hlo_verify.render.browser import show
 from hlo_verify.render.origin import of_command
@@ -200,6 +201,8 @@ def _numbers(devices: str, given: str) -> list[int]:
         first, dash, last = piece.partition("-")
         if not first.isdecimal() or (dash and not last.isdecimal()) or (dash and int(last) < int(first)):
             raise InputError(f"{given!r} does not say devices as FILE=0-3 or FILE=4,5", Input.USAGE)
+        if int(last or first) >= LIMIT:
+            raise InputError(f"{given!r} names device {last or first}; {LIMIT} at most are understood", Input.USAGE)
         found += range(int(first), int(last or first) + 1)
     return found
 

@@ -28,6 +28,9 @@ from hlo_verify.linter.finding import Finding, at
 UNEQUAL = frozenset(("all-reduce", "collective-broadcast"))
 """Collectives whose groups may have different sizes: their results have the shapes of their operands."""
 
+DIVIDING = frozenset(("all-gather", "reduce-scatter"))
+"""Collectives whose results are as many times as large, or small, as their groups."""
+
 
 def check(module: HloModule) -> Iterator[Finding]:
     """What is wrong with the collectives of a module, in the order of the text."""
@@ -49,6 +52,8 @@ def _grouped(instruction: Instruction, module: HloModule) -> Iterator[Finding]:
         return
     groups = groups_of(instruction)
     if groups is None:
+        said = instruction.attributes["replica_groups"]
+        yield at(instruction, Collective.GROUPS_ILLEGAL, f"{said} says no groups of devices")
         return
     if not groups:
         if mode is Numbers.DEVICES and instruction.opcode != "ragged-all-to-all":
@@ -104,29 +109,56 @@ def _some(what: str, numbers_of: Sequence[int]) -> str:
 def _sizes(instruction: Instruction, group: int) -> Iterator[Finding]:
     """Whether operand and result are as large as groups of this size make them."""
     what = kind(instruction)
-    if what not in ("all-gather", "reduce-scatter"):
-        return
+    operands, results = instruction.given_shapes, _results(instruction)
     dimension = instruction.attributes.get("dimensions", "").strip("{}")
-    operands = instruction.given_shapes
-    results = _results(instruction)
-    if not dimension.isdigit() or len(operands) != len(results) or len(operands) != len(instruction.operands):
+    is_known = what != "ragged-all-to-all" and len(operands) == len(instruction.operands)
+    if not is_known or (what in DIVIDING and not dimension.isdigit()):
+        return
+    of = f"groups of {group} devices, and "
+    if what == "all-to-all" and not dimension and len(operands) != group:
+        yield at(
+            instruction, Collective.GROUP_SIZE_SHAPE_MISMATCH, f"{of}{len(operands)} operands, of which each gets one"
+        )
+        return
+    if len(operands) != len(results):
+        if results and not instruction.opcode.endswith("-start"):
+            count = f"{len(operands)} of what is sent and {len(results)} of what arrives"
+            yield at(instruction, Collective.GROUP_SIZE_SHAPE_MISMATCH, f"{of}{count}")
         return
     for operand, result in zip(operands, results, strict=True):
         if not isinstance(operand, Array) or not isinstance(result, Array):
             return
-        if int(dimension) >= min(len(operand.sizes), len(result.sizes)):
+        wrong = _misfit(what, group, int(dimension) if dimension.isdigit() else None, operand, result)
+        if wrong:
+            yield at(instruction, Collective.GROUP_SIZE_SHAPE_MISMATCH, f"{of}{wrong}")
             return
-        small, large = operand.sizes[int(dimension)], result.sizes[int(dimension)]
-        if what == "reduce-scatter":
-            small, large = large, small
-        if small * group != large:
-            yield at(
-                instruction,
-                Collective.GROUP_SIZE_SHAPE_MISMATCH,
-                f"groups of {group} devices, and the shapes are of {_times(large, small)}: "
-                f"{operand} becomes {result} along dimension {dimension}",
-            )
-            return
+
+
+def _misfit(what: str, group: int, dimension: int | None, operand: Array, result: Array) -> str:
+    """Why one operand of a collective cannot become such a result; empty where it can."""
+    becomes = f"{operand} becomes {result}"
+    if what not in DIVIDING:
+        if what == "all-to-all" and dimension is not None:
+            if dimension >= len(operand.sizes):
+                return f"{operand} has no dimension {dimension}"
+            if operand.sizes[dimension] % group:
+                return f"{operand} is not split into as many parts along dimension {dimension}"
+        is_same = operand.sizes == result.sizes and _alike(operand, result)
+        return "" if is_same else f"{becomes}, where it keeps its shape"
+    if dimension is None or dimension >= min(len(operand.sizes), len(result.sizes)):
+        return f"{becomes} along dimension {dimension}, which there is not"
+    small, large = (operand, result) if what == "all-gather" else (result, operand)
+    if small.sizes[dimension] * group != large.sizes[dimension]:
+        times = _times(large.sizes[dimension], small.sizes[dimension])
+        return f"the shapes are of {times}: {becomes} along dimension {dimension}"
+    rest = [each.sizes[:dimension] + each.sizes[dimension + 1 :] for each in (operand, result)]
+    is_same = rest[0] == rest[1] and _alike(operand, result)
+    return "" if is_same else f"{becomes}, which is more than dimension {dimension}"
+
+
+def _alike(a: Array, b: Array) -> bool:
+    """Whether elements are of one type, or both of floating point: compilers mix precisions on their way."""
+    return a.dtype == b.dtype or all(each.dtype.removeprefix("b").startswith("f") for each in (a, b))
 
 
 def _times(large: int, small: int) -> str:
@@ -134,7 +166,7 @@ def _times(large: int, small: int) -> str:
 
 
 def _results(instruction: Instruction) -> tuple[Shape, ...]:
-    if not instruction.opcode.endswith("-start"):
+    if not instruction.opcode.endswith("-start") or kind(instruction) == "all-reduce":
         return parts(instruction.shape)
     pieces = parts(instruction.shape)
     return parts(pieces[1]) if len(pieces) > 1 else ()
@@ -143,7 +175,9 @@ def _results(instruction: Instruction) -> tuple[Shape, ...]:
 def _permute(instruction: Instruction, module: HloModule) -> Iterator[Finding]:
     yield from _permuted_shapes(instruction)
     pairs = pairs_of(instruction)
-    if not pairs or any(len(pair) != 2 for pair in pairs):
+    if pairs is None or any(len(pair) != 2 for pair in pairs):
+        said = instruction.attributes["source_target_pairs"]
+        yield at(instruction, Collective.PERMUTE_ILLEGAL, f"{said} says no pairs of a source and a target")
         return
     copies = max(1, (len(instruction.operands) - 2) // 2) if _is_in_place(instruction) else 1
     ends = (

@@ -129,6 +129,9 @@ def lint_ranks(programs: Mapping[str | Path, Sequence[int]], *, buffered_sends: 
     `programs` names the devices that run each module (a path). A device belongs to one program; those that run none are
     left out of account. `buffered_sends`: a send is done before its receive is posted. Raises `InputError`.
     """
+    for path, numbers in programs.items():
+        if not numbers or min(numbers) < 0:
+            raise InputError(f"{path} is run by {list(numbers)}: say one device or more, numbered from 0", Input.USAGE)
     devices = [device for numbers in programs.values() for device in numbers]
     if len(set(devices)) != len(devices):
         twice = next(device for device in devices if devices.count(device) > 1)

@@ -15,6 +15,8 @@ def module(line: str, header: str = "num_partitions=4") -> str:
 REDUCE = "f32[8,4] all-reduce(p), channel_id=1, use_global_device_ids=true, to_apply=add, replica_groups="
 GATHER = "f32[16,4] all-gather(p), channel_id=1, use_global_device_ids=true, dimensions={0}, replica_groups="
 SCATTER = GATHER.replace("16", "4").replace("all-gather(p)", "reduce-scatter(p), to_apply=add")
+EXCHANGE = "f32[8,4] all-to-all(p), channel_id=1, dimensions={0}, replica_groups="
+PARTS = "(f32[8,4], f32[8,4]) all-to-all(p, p), channel_id=1, replica_groups="
 SEND = "f32[8,4] collective-permute(p), channel_id=1, source_target_pairs="
 
 
@@ -27,6 +29,10 @@ SEND = "f32[8,4] collective-permute(p), channel_id=1, source_target_pairs="
         REDUCE + "mesh['a'=2,'b'=2] {'b'}",
         GATHER + "{{0,2},{1,3}}",
         SCATTER + "{{0,1},{2,3}}",
+        REDUCE.replace("f32[8,4]", "bf16[8,4]") + "{{0,1,2,3}}",  # compilers mix precisions
+        EXCHANGE + "{{0,1,2,3}}",
+        PARTS + "{{0,1},{2,3}}",
+        SEND + "{}",
         SEND + "{{0,1},{1,2},{2,3}}",
         SEND + "{{0,0},{1,1},{2,2},{3,3}}",
         "f32[8,4] all-reduce(p), to_apply=add, replica_groups={}",
@@ -46,6 +52,21 @@ def test_what_is_right(line: str) -> None:
         (GATHER + "{{0,1,2},{3}}", ["groups_unequal"]),
         (GATHER + "{{0,1,2,3}}", ["group_size_shape_mismatch"]),
         (SCATTER + "{{0,1,2,3}}", ["group_size_shape_mismatch"]),
+        (GATHER.replace("[16,4]", "[16,8]") + "{{0,1},{2,3}}", ["group_size_shape_mismatch"]),
+        (GATHER.replace("f32[16,4]", "s32[16,4]") + "{{0,1},{2,3}}", ["group_size_shape_mismatch"]),
+        (GATHER.replace("{0}", "{2}") + "{{0,1},{2,3}}", ["group_size_shape_mismatch"]),
+        (REDUCE.replace("[8,4]", "[4,4]") + "{{0,1,2,3}}", ["group_size_shape_mismatch"]),
+        (REDUCE.replace("f32[8,4]", "s32[8,4]") + "{{0,1,2,3}}", ["group_size_shape_mismatch"]),
+        (REDUCE.replace("f32[8,4]", "(f32[8,4], f32[8,4])") + "{{0,1,2,3}}", ["group_size_shape_mismatch"]),
+        (EXCHANGE.replace("{0}", "{1}").replace("4]", "2]") + "{{0,1,2,3}}", ["group_size_shape_mismatch"]),
+        (EXCHANGE.replace("{0}", "{2}") + "{{0,1,2,3}}", ["group_size_shape_mismatch"]),
+        (PARTS + "{{0,1,2,3}}", ["group_size_shape_mismatch"]),
+        (REDUCE + "{{-1,0},{1,2}}", ["groups_illegal"]),
+        (REDUCE + "{{0,1,2,x}}", ["groups_illegal"]),
+        (REDUCE + "[2,3]<=[4]", ["groups_illegal"]),
+        (REDUCE + "[2,2]<=[2,2]T(0,0)", ["groups_illegal"]),
+        (SEND + "{{0,-1}}", ["permute_illegal"]),
+        (SEND + "{{0,1,2}}", ["permute_illegal"]),
         (SEND + "{{0,1},{0,2}}", ["permute_duplicate_source"]),
         (SEND + "{{0,1},{2,1}}", ["permute_duplicate_target"]),
         (SEND + "{{3,4}}", ["permute_id_out_of_range"]),

@@ -192,6 +192,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     capsys.readouterr()
     for argv in (
         ["--ranks", f"{paths[0]}=x"],
+        ["--ranks", f"{paths[0]}=0-99999999999"],
         ["--ranks", f"{paths[0]}=1", f"{paths[1]}=0-1"],
         ["--buffered-sends", paths[0]],
     ):
@@ -204,6 +205,9 @@ def test_a_device_runs_one_program(tmp_path: Path) -> None:
     (tmp_path / "b.txt").write_text(program([]))
     with pytest.raises(InputError, match="device 1 is said to run two"):
         lint_ranks({tmp_path / "a.txt": [0, 1], tmp_path / "b.txt": [1]})
+    for numbers in ([], [-1, 0]):
+        with pytest.raises(InputError, match="one device or more, numbered from 0"):
+            lint_ranks({tmp_path / "a.txt": numbers})
 
 
 ENTERED = """HloModule m, num_partitions=4
