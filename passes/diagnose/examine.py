@@ -240,7 +240,7 @@ def _decide(
     report, first, terms = at_first
     left = [result.index for result in report.results if result.verdict is not Verdict.PROVED]
     try:
-        otherwise = OtherReadings(logical, partitioned, placed, session, terms)
+        otherwise = OtherReadings(logical, partitioned, placed, session, terms, first)
         is_seen = first is not None and not wrong and _is_seen(left, first, placed, logical, partitioned)
         if first is not None and not wrong and (is_seen or all(otherwise.prove(n, decide=False) for n in left)):
             proved = [replace(result, verdict=Verdict.PROVED) for result in report.results]

@@ -52,7 +52,7 @@ def _proof(logical: Module, partitioned: Module, session: Session, decide: bool)
     if outcome is None or may_hang(outcome.unsupported) is not None:
         return None
     placed = result_placements(logical, partitioned, device_count(logical, partitioned))
-    readings = OtherReadings(logical, partitioned, placed, session)
+    readings = OtherReadings(logical, partitioned, placed, session, first=outcome)
     results = []
     for result in report.results:
         n, name = result.index, result.name

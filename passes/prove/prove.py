@@ -15,7 +15,7 @@ from itertools import chain
 from hlo_verify.diagnostics import Diagnostic
 from hlo_verify.index.interned import made
 from hlo_verify.meter import TERM
-from hlo_verify.ops.induction import Reading
+from hlo_verify.ops.induction import Reading, book_of
 from hlo_verify.ops.values import Value
 from hlo_verify.passes.prove.cut_points import Guesses, outside_of_loops
 from hlo_verify.passes.prove.device_order import by_place
@@ -51,6 +51,8 @@ class Outcome:
     found: list[Value]
     stages: Stages
     unsupported: tuple[Diagnostic, ...]
+    names_loops: bool
+    """Whether some loop of the logical module is one of names."""
 
 
 def prove_at_once(
@@ -235,7 +237,7 @@ def walk(
     both.plain.worked_out = both.local.worked_out = WorkedOut()
     wanted = run(logical.main, both.wholes, both.plain)
     found = run(partitioned.main, both.shards, both.local)
-    return Outcome(wanted, found, stages, both.unsupported)
+    return Outcome(wanted, found, stages, both.unsupported, bool(book_of(both.plain).loops))
 
 
 def walk_deciding(
@@ -268,7 +270,8 @@ class OtherReadings:
     """The same question where loops are read in other ways: each takes a walk, which is taken only if somebody asks.
 
     A compiler's loops are those of the logical module, and rings that are closed as they are named. So other readings
-    of them have nothing of what is lent to ways of proving, and what a person distributed has.
+    of them have nothing of what is lent to ways of proving, and what a person distributed has. Where the logical
+    module has no loops, none is summed up, and none has views: what that walk would find is what the `first` found.
     """
 
     logical: Module
@@ -277,6 +280,8 @@ class OtherReadings:
     session: Session
     terms: int = 0
     """How many terms the walk made that was in vain: another takes about as many, or half of them at the least."""
+    first: Outcome | None = None
+    """What that walk found."""
     _outcomes: dict[Reading, Outcome | None] = field(default_factory=dict)
     _is_by_hand: bool = field(init=False)
 
@@ -311,7 +316,10 @@ class OtherReadings:
         session, before = self.session, made()
         try:
             with session.at_most(before + session.meter.left / TERM, made):
-                outcome = walk(self.logical, self.partitioned, False, None, session=session, reading=reading)
+                if reading is Reading.SUMMED and self.first is not None and not self.first.names_loops:
+                    outcome = replace(self.first, stages=self.first.stages.afresh())
+                else:
+                    outcome = walk(self.logical, self.partitioned, False, None, session=session, reading=reading)
         except EnoughError:
             session.reached("wrong_work")
             return None

@@ -1,9 +1,9 @@
 """Stages: recognise partitioned values as shards of logical tensors, operation by operation.
 
-Most values are recognised by construction: equal functions have one definition, so a partitioned value
-is a read of the very tensor that the logical module defined. Where it is not (halo exchanges, padding,
-masks), the logical operation of the same origin says what is expected, its sharding where, and
-`equality.cases` decides. Either way the value becomes a cut point: later terms read the logical tensor.
+Most values are recognised by construction: equal functions have one definition, so a partitioned value is a read of
+the very tensor that the logical module defined. Where it is not (halo exchanges, padding, masks), the logical
+operation of the same origin says what is expected, its sharding where, and `equality.cases` decides. Either way the
+value becomes a cut point: later terms read the logical tensor.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 import random
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from hlo_verify.equality import cases, opening
@@ -75,8 +75,7 @@ class Stages:
     """Whether a result is known to differ."""
     session: Session = field(default_factory=Session)
     effort: Effort = field(init=False)
-    """The steps that comparisons may take together. Those that led to a cut point do not count: a deep module needs
-    many."""
+    """The steps that comparisons may take together, but for those that led to a cut point: a deep module has many."""
     network: Steps = field(init=False)
     """The steps that comparing results as sums of products may take together, but for those that are equal."""
     arguments: list[Value] = field(default_factory=list)
@@ -111,6 +110,12 @@ class Stages:
         self.network = Steps(self.session.limits.network_steps)
         self._guessed = on_all_devices(self.guesses, self.device, self.effort)
 
+    def afresh(self) -> Stages:
+        """The same record, none of it compared case by case yet, with all the effort of a walk that begins."""
+        return replace(
+            self, decide=False, guesses={}, _frontier=Frontier(), _failures=0, _wasted=0, _refusals=0, _refused=set()
+        )
+
     @property
     def stand_ins(self) -> StandIns:
         """What stands for values of the logical module."""
@@ -134,9 +139,8 @@ class Stages:
         Integers, constants and masks count as known: they are how offsets are computed, not what is lost.
         """
         term = value.term
-        if value.type.dtype in INTEGER_RANGES or term.constant is not None:
-            return True
-        return not self.lost(term) and term.skey in self._shapes
+        is_plain = value.type.dtype in INTEGER_RANGES or term.constant is not None
+        return is_plain or (not self.lost(term) and term.skey in self._shapes)
 
     def record_partitioned(self, op: Op, values: list[Value]) -> list[Value]:
         """Note an operation of the partitioned module; its values, recognised where they need to be."""
@@ -162,7 +166,8 @@ class Stages:
         values = [self._recognise(op, value) if self.needs_match(value.term) else value for value in values]
         values = self._guessed.replaced_all(op.results, values)
         for value in values:
-            self._frontier.pass_by(tensor for tensor in _tensors(value.term) if tensor.bodies and tensor in self._known)
+            tensors = {read.tensor for read in reads(value.term)}
+            self._frontier.pass_by(tensor for tensor in tensors if tensor.bodies and tensor in self._known)
         return values
 
     def _advance(self) -> None:
@@ -258,7 +263,7 @@ class Stages:
     def _position(self, p: Poly) -> int:
         """The last of the logical module's operations where a tensor comes up that a term is made of."""
         found = -1
-        for source in _tensors(p):
+        for source in {read.tensor for read in reads(p)}:
             here = self._known.get(source, self._positions.get(source))
             if here is None:
                 here = self._positions[source] = max(map(self._position, source.bodies), default=-1)
@@ -393,8 +398,3 @@ class Stages:
         term = algebra.add(term, algebra.multiply(algebra.logical_not(where.inside), arbitrary))
         self.cuts.add(term.uid)
         return Value(value.type, term)
-
-
-def _tensors(p: Poly) -> set[Tensor]:
-    """The tensors that a term reads, in the arguments of functions too."""
-    return {read.tensor for read in reads(p)}
