@@ -70,6 +70,7 @@ def _fit(values: Ints, variable: Var, known: Bools | None) -> Index:
     return expr.table(tuple(int(v) for v in filled), expr.of_var(variable))
 
 
+@once_a_session
 def fit_lookup(values: tuple[int, ...], e: Index) -> Index:
     """`values[e]`, as arithmetic where e depends on one variable or all the values can be fitted, else a table.
 
