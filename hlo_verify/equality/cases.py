@@ -18,7 +18,7 @@ from itertools import islice, pairwise, product
 from math import prod
 from typing import TYPE_CHECKING
 
-from hlo_verify.equality import known_numbers, multisets, of_functions, settling, thresholds
+from hlo_verify.equality import decided_places, known_numbers, multisets, of_functions, settling, thresholds
 from hlo_verify.equality.alignment import alignments, frame_of
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.opening import opened, without_common_sums, without_name
@@ -111,7 +111,7 @@ def vanishes(p: Poly, effort: Effort, depth: int | None = None) -> bool:
     without = without_name(p)
     if without is not None:
         return vanishes(without, effort, depth)
-    decided = thresholds.taken_apart(settling.settled(p, effort))
+    decided = decided_places.by_truths(thresholds.taken_apart(settling.settled(p, effort)))
     if decided is not p:
         return vanishes(decided, effort, depth)
     if not differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth)):

@@ -22,7 +22,7 @@ from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.index.interned import next_uid as next_uid
 from hlo_verify.index.interned import numbering
 from hlo_verify.memory import per_session
-from hlo_verify.terms import doubts, half_lines, powers
+from hlo_verify.terms import doubts, half_lines, powers, ranges
 from hlo_verify.terms.functions import INVERSE, SQRT, Function
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ def make_read(source: Tensor, indices: tuple[Index, ...]) -> Read:
         found = Read()
         found.tensor, found.indices, found.free = source, indices, _union(indices)
         found.uid, found.skey = next_uid(), mix("read", source.skey)
-        found.boolean, found.weight = source.dtype == "i1", 1 + len(indices)
+        found.boolean, found.weight = ranges.of_elements(source) == (0, 1), 1 + len(indices)
         found.doubt = doubts.of_tensor(source) if source.doubt is None else source.doubt
         known[key] = found
         if found.doubt & doubts.INFINITE:
