@@ -82,6 +82,7 @@ from hlo_verify.terms.root_laws import (
 )
 from hlo_verify.terms.rounding_laws import OF_MAXIMUM, OF_MINIMUM, ROUNDED, is_coarse, rounded_extremum, rounded_number
 from hlo_verify.terms.sign_laws import (
+    ABSOLUTE_CHOICE,
     POSITIVE_CHOICE,
     POSITIVE_COMMON,
     POSITIVE_MAXIMUM,
@@ -90,6 +91,7 @@ from hlo_verify.terms.sign_laws import (
     ZERO_CHOICE,
     ZERO_COMMON,
     ZERO_QUOTIENTS,
+    absolute_of_choice,
     absolute_of_product,
     decided,
     is_decided,
@@ -236,6 +238,7 @@ TABLE = (
     Law("absolute value of a number", "abs(k)", "abs(k)"),
     Law("absolute value of what is not negative", "abs(a)", "a", "never_negative(a)"),
     Law("absolute value of a product", "abs(k * a * b)", "abs(k) * abs(a) * abs(b)", by=absolute_of_product),
+    Law(ABSOLUTE_CHOICE, "abs(p*a + -((1 + -p)*b))", "p*a + (1-p)*b", "a >= 0 and b >= 0", by=absolute_of_choice),
     Law("sign of what has one", "positive(a)", "1", "is_decided(a)", by=decided),
     Law("zero of what is one, or none", "zero(a)", "0", "is_told(a)", by=told),
     Law("an infinity is not zero", "zero(a - infinity)", "0", by=infinity_is_not_zero),

@@ -6,7 +6,7 @@ from functools import reduce
 
 from hlo_verify.limits import allows
 from hlo_verify.terms import signs
-from hlo_verify.terms.addition import scale
+from hlo_verify.terms.addition import build, scale
 from hlo_verify.terms.conditions import Conditions
 from hlo_verify.terms.factors import apart, in_one_quotient
 from hlo_verify.terms.functions import ABS, IS_ZERO, MAXIMUM, MINIMUM, POSITIVE, Function
@@ -22,6 +22,7 @@ POSITIVE_QUOTIENTS = "a sum of quotients is positive"
 ZERO_QUOTIENTS = "a sum of quotients is zero"
 POSITIVE_CHOICE = "a choice of numbers is positive"
 ZERO_CHOICE = "a choice of numbers is zero"
+ABSOLUTE_CHOICE = "absolute value of a choice"
 POSITIVE_MAXIMUM = "a maximum is positive"
 POSITIVE_MINIMUM = "a minimum is positive"
 
@@ -93,6 +94,24 @@ def _absolute_power(atom: Atom, n: Number) -> Poly:
     return make_poly(
         (((tuple(sorted(((absolute, 1), (atom, n - 1))[: 1 + (n > 1)], key=lambda item: item[0].uid))), 1),)
     )
+
+
+def absolute_of_choice(function: Function, args: Arguments) -> Poly | None:
+    """`abs(t - p)` of a truth value p and a t in [0, 1] as `1 - t` where p holds, and t elsewhere: what is chosen has a
+    known sign, whichever conditions hold."""
+    p = args[0]
+    conditions = Conditions.of(mono for mono, _ in p.items)
+    if p.doubt or not (conditions.truths or conditions.forms) or not allows("sign_cases", conditions.count):
+        return None
+    parts: list[Poly] = []
+    for case in conditions.cases():
+        here = build(case.coefficients(p.items))
+        sized = here if never_negative(here) else scale(here, -1)
+        if not never_negative(sized):
+            return None
+        parts.append(multiply(case.condition(), sized))
+    used(ABSOLUTE_CHOICE)
+    return add(*parts)
 
 
 def positive_of_product(function: Function, args: Arguments) -> Poly | None:
