@@ -11,15 +11,16 @@ A question is abandoned past so many cases (`Limits.cases`): the guards of a ter
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
-from itertools import islice, pairwise, product
+from itertools import pairwise
 from math import prod
 from typing import TYPE_CHECKING
 
 from hlo_verify.equality import decided_places, known_numbers, multisets, of_functions, settling, thresholds
-from hlo_verify.equality.alignment import alignments, frame_of
+from hlo_verify.equality.aligned_sums import Part, as_one_sum, sum_of
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.opening import opened, without_common_sums, without_name
 from hlo_verify.equality.prefixes import by_parts
@@ -153,17 +154,8 @@ def _vanishes_by_parts(p: Poly, effort: Effort) -> bool:
     return parts is not None and vanishes(parts, effort)
 
 
-def _sum_of(mono: Monomial) -> Read | None:
-    """The one sum among a monomial's factors."""
-    sums = [a for a, n in mono if isinstance(a, Read) and a.tensor.kind == "sum" and n == 1]
-    return sums[0] if len(sums) == 1 else None
-
-
-Part = tuple[Monomial, Number, Read]
-
-
 def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
-    """Whether the sums over equal ranges cancel as one sum of their bodies, and the rest by itself.
+    """Whether the sums over equal ranges cancel as one sum of their bodies, and the rest by itself, or in that sum.
 
     Where they are over two numbers of values, the longer ones may be what the others add up turn by turn.
     """
@@ -171,44 +163,30 @@ def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
     groups: dict[int, list[Part]] = {}
     rest: dict[Monomial, Number] = {}
     for mono, c in p.items:
-        read = _sum_of(mono)
+        read = sum_of(mono)
         if read is None:
             rest[mono] = c
         else:
             groups.setdefault(prod(v.size for v in read.tensor.bound), []).append((mono, c, read))
     alike = any(len({read.tensor for _, _, read in parts}) > 1 for parts in groups.values())
-    if (
-        alike
-        and all(any(vanishes(body, effort, depth - 1) for body in _joined(parts, effort)) for parts in groups.values())
-        and vanishes(algebra.build(rest), effort, depth - 1)
-    ):
-        return True
+    if alike and all(_vanish_together(parts, ZERO, effort, depth - 1) for parts in groups.values()):
+        if vanishes(algebra.build(rest), effort, depth - 1):
+            return True
+    elif alike and rest and len(groups) == 1:
+        ((count, parts),) = groups.items()
+        spread = algebra.scale(algebra.build(rest), Fraction(1, count))
+        if _vanish_together(parts, spread, effort, depth - 1):
+            return True
     if effort.left <= 0:
         return False
     sums = [read for parts in groups.values() for _, _, read in parts]
     return any(vanishes(rebuilt(p, turns, {}), effort, depth) for turns in unrolled(sums, effort.session))
 
 
-def _joined(parts: list[Part], effort: Effort) -> Iterator[Poly]:
-    """The body that has to vanish under the sum, for every way of aligning bound variables with those of the finest,
-    while there is effort left."""
-    ways = effort.session.limits.alignments
-    first = max(range(len(parts)), key=lambda n: len(parts[n][2].tensor.bound))
-    variables, (body, *_) = unfold(parts[first][2])
-    frame = frame_of(body, variables)
-    most = 1 if len(parts) > 4 else ways
-    choices = [
-        [body] if n == first else list(islice(alignments(read, frame), most)) for n, (_, _, read) in enumerate(parts)
-    ]
-    if prod(map(len, choices)) > ways * ways:
-        effort.session.reached("alignments")
-    for bodies in islice(product(*choices), ways * ways):
-        if effort.left <= 0:
-            return
-        total = ZERO
-        for (mono, c, read), own in zip(parts, bodies, strict=True):
-            total = algebra.add(total, algebra.scale(algebra.product_with(mono, {read: own}.get), c))
-        yield total
+def _vanish_together(parts: list[Part], beside: Poly, effort: Effort, depth: int) -> bool:
+    """Whether sums are 0 as one sum, with something added to each of its elements: of `sum j<4. (t[j] - q)` the q is
+    out of it, as `4*q`, and functions of each `t[j] - q` are not."""
+    return any(vanishes(algebra.add(body, beside), effort, depth) for body in as_one_sum(parts, effort))
 
 
 @dataclass(slots=True)

@@ -1,5 +1,5 @@
-"""The numbers that a sum of multiples of arguments' elements may be, by what the user says of these: `1 - x` for an x
-in [0, 1) is positive."""
+"""The numbers that a sum of multiples of arguments' elements may be, by what the user says of these, and of places:
+`1 - x` for an x in [0, 1) is positive, and so is `1 - (i + 0.5)/4` for an i below 4."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def of_sum(p: Poly) -> Values | None:
-    """The values of a sum of multiples of such floats and a constant; None of anything else."""
+    """The values of a sum of multiples of such floats, places and a constant; None of anything else."""
     total = Values(0, 0)
     for mono, c in p.items:
         part = _of_product(mono)
@@ -24,11 +24,13 @@ def of_sum(p: Poly) -> Values | None:
 
 
 def _of_product(mono: Monomial) -> Values | None:
-    from hlo_verify.terms.term import Read
+    from hlo_verify.terms.term import Ix, Read
 
     if not mono:
         return Values(1, 1)
     (atom, power), *others = mono
+    if not others and power == 1 and isinstance(atom, Ix):
+        return Values(atom.index.lo, atom.index.hi)
     if others or power != 1 or not isinstance(atom, Read) or not is_float(atom.tensor.dtype):
         return None
     return atom.tensor.assumed

@@ -7,13 +7,14 @@ from itertools import product
 
 import pytest
 
+from hlo_verify.index import expr
 from hlo_verify.program.allowed_values import Values
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, assumed_bounds, signs
 from hlo_verify.terms.assumed_bounds import are_never_above
 from hlo_verify.terms.functions import MAXIMUM, MINIMUM, real
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, Poly, number, tensor
+from hlo_verify.terms.term import ONE, Poly, make_ix, number, of_atom, tensor
 
 RANGES = [
     Values(0, None, (True, False)),
@@ -86,3 +87,14 @@ def test_what_corrects_a_bias_has_the_sign_that_its_steps_say(
         assert all(said & {-1: signs.NEGATIVE, 0: signs.ZERO, 1: signs.POSITIVE}[sign] for sign in some)
         if beside == 1 and base < 1 and least in (0, 1):
             assert said == (signs.POSITIVE if least == 1 else signs.POSITIVE | signs.ZERO)
+
+
+@pytest.mark.parametrize(("c", "added"), [(1, 0), (1, Fraction(1, 2)), (-1, 3), (-1, 4), (2, -1)])
+def test_sums_of_places_have_the_signs_that_their_ranges_say(c: int, added: int | Fraction) -> None:
+    with Session().on():
+        place = of_atom(make_ix(expr.of_var(expr.var("i", 0, 4))))
+        p = algebra.add(algebra.scale(place, c), number(added))
+        some = {(x > 0) - (x < 0) for x in (c * i + added for i in range(4))}
+        said = signs.of(p)
+        assert all(said & {-1: signs.NEGATIVE, 0: signs.ZERO, 1: signs.POSITIVE}[sign] for sign in some)
+        assert (1 in some and -1 in some) or bool(said & signs.NEGATIVE) + bool(said & signs.POSITIVE) < 2

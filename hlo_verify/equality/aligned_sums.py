@@ -1,0 +1,49 @@
+"""Sums over equal ranges as one sum: the body that has to vanish for them to cancel.
+
+    sum i. f(i)  -  sum j. g(j)  =  sum i. (f(i) - g(i))
+
+Which variable of one is which of another is tried: a wrong way costs time and proves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice, product
+from math import prod
+
+from hlo_verify.equality.alignment import alignments, frame_of
+from hlo_verify.equality.effort import Effort
+from hlo_verify.terms import algebra
+from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.term import ZERO, Monomial, Number, Poly, Read
+
+Part = tuple[Monomial, Number, Read]
+"""A product, its coefficient, and the one sum among its factors."""
+
+
+def sum_of(mono: Monomial) -> Read | None:
+    """The one sum among a monomial's factors."""
+    sums = [a for a, n in mono if isinstance(a, Read) and a.tensor.kind == "sum" and n == 1]
+    return sums[0] if len(sums) == 1 else None
+
+
+def as_one_sum(parts: list[Part], effort: Effort) -> Iterator[Poly]:
+    """The body that has to vanish under the sum, for every way of aligning bound variables with those of the finest,
+    while there is effort left."""
+    ways = effort.session.limits.alignments
+    first = max(range(len(parts)), key=lambda n: len(parts[n][2].tensor.bound))
+    variables, (body, *_) = unfold(parts[first][2])
+    frame = frame_of(body, variables)
+    most = 1 if len(parts) > 4 else ways
+    choices = [
+        [body] if n == first else list(islice(alignments(read, frame), most)) for n, (_, _, read) in enumerate(parts)
+    ]
+    if prod(map(len, choices)) > ways * ways:
+        effort.session.reached("alignments")
+    for bodies in islice(product(*choices), ways * ways):
+        if effort.left <= 0:
+            return
+        total = ZERO
+        for (mono, c, read), own in zip(parts, bodies, strict=True):
+            total = algebra.add(total, algebra.scale(algebra.product_with(mono, {read: own}.get), c))
+        yield total
