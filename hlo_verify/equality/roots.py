@@ -2,10 +2,10 @@
 
     sqrt(t)**2  =  t        inverse(sqrt(t))**2  =  inverse(t)        sqrt(t) * inverse(3*t)  =  1/3 * inverse(sqrt(t))
     sqrt(2) * sqrt(t)  =  sqrt(2*t)        sqrt(a + b) * sqrt(c + d)  =  sqrt(a*c + a*d + b*c + b*d)
-    x * inverse(3*x)  =  1/3        x*y * inverse(x*y)**2  =  inverse(x*y)
 
 Where a root is a number, what it is of is not negative. So a variance that is written as a difference, of which nothing
-shows that, is divided by like any other (`terms.powers` has the same of what is seen to be positive).
+shows that, is divided by like any other (`terms.powers` has the same of what is seen to be positive). What cancels must
+not be 0, or an inverse of it is left: a reference may divide by it where something absorbs that, and be finite.
 """
 
 from __future__ import annotations
@@ -40,27 +40,12 @@ def joined(mono: Monomial) -> Poly | None:
         if any(not isinstance(n, int) for n, _ in powers) or not _is_joint(powers):
             continue
         exponent = sum((n * power[0] for n, power in powers), Fraction(0))
+        if exponent >= 0 and any(power[0] < 0 for _, power in powers) and signs.of(base) & signs.ZERO:
+            continue  # what divides by 0 still does
         times = prod(Fraction(multiple) ** int(n) for n, (_, multiple) in powers)
         rest = make_poly(((tuple((factor, n) for factor, n, power in own if power is None), times),))
         return algebra.expanded(rest, _written(base, exponent))
-    return _without_quotients(mono) or _with_number(mono) or _of_sums(mono) or _of_numbers(mono)
-
-
-def _without_quotients(mono: Monomial) -> Poly | None:
-    """A product without a factor that it is divided by as well."""
-    for inverse, n in mono:
-        if not isinstance(inverse, Apply) or inverse.function != INVERSE or not isinstance(n, int):
-            continue
-        (of,) = inverse.args
-        ((own, c),) = of.items if len(of.items) == 1 else (((), 0),)
-        if not c or not own or of.doubt & INFINITE or any(atom.boolean for atom, _ in own):
-            continue
-        left = dict(mono)
-        if all(isinstance(k, int) and isinstance(left.get(a, 0), int) and left.get(a, 0) >= k for a, k in own):
-            for atom, k in (*own, (inverse, 1)):
-                left[atom] -= k
-            return make_poly(((tuple((atom, k) for atom, k in left.items() if k), 1 / Fraction(c)),))
-    return None
+    return _with_number(mono) or _of_sums(mono) or _of_numbers(mono)
 
 
 def _with_number(mono: Monomial) -> Poly | None:

@@ -46,15 +46,13 @@ def root(base: int) -> Any:
 def factor(kind: str, base: int, times: int) -> Any:
     if kind == "sqrt":
         return root(base)
-    if kind == "itself":
-        return READS[base % 2].atom
     return make_apply(
         INVERSE, (of_atom(root(base)) if kind == "inverse of a root" else algebra.scale(BASES[base], times),)
     )
 
 
 factors = st.tuples(
-    st.sampled_from(["sqrt", "inverse of a root", "inverse", "itself"]),
+    st.sampled_from(["sqrt", "inverse of a root", "inverse"]),
     st.integers(0, 6),
     st.sampled_from([1, -1, 3, -2]),
 )
@@ -216,36 +214,15 @@ def modulus(u: jax.Array) -> jax.Array:
     return jnp.abs(lax.complex(u, 2 * u))
 
 
-@pytest.mark.parametrize("of", [lambda u: u, lambda u: 3 * jnp.abs(u), modulus, lambda u: lax.complex(u, u)])
-def test_a_quotient_by_itself_is_one_where_the_reference_divides(of: Function) -> None:
-    """Where that is by 0, and the reference does not, it is none: a witness says so."""
+@pytest.mark.parametrize("of", [lambda u: u, lambda u: 3 * jnp.abs(u), modulus, lambda u: jnp.sqrt(u * u + 4 * u**4)])
+def test_a_quotient_by_itself_divides_by_0(of: Function) -> None:
+    """It is none there, and a reference may be finite that divides by the same, of which something absorbs that."""
 
-    def divided(around: Function) -> Function:
-        return lambda u: around(of(u) / of(u))
-
-    def plain(around: Function) -> Function:
-        return lambda u: around(jnp.ones_like(of(u)))
-
-    def asks(q: jax.Array) -> jax.Array:
-        return jnp.where(jnp.real(q) > 0.5, 2.0, 3.0)
+    def absorbed(u: jax.Array) -> jax.Array:
+        return jnp.minimum(1 / of(u) ** 2, 5.0)
 
     placed = Placed(jax.sharding.AbstractMesh((2,), ("d",)), P("d"), P("d"), floats((4,)))
-    assert (
-        hlo_verify.verify(*placed.pair(divided(lambda q: q), plain(lambda q: q)), refute=False).verdict
-        is Verdict.PROVED
-    )
-    for both in ((plain(asks), divided(asks)), (divided(lambda q: q), plain(lambda q: 2 * q))):
-        assert hlo_verify.verify(*placed.pair(*both), refute=False).verdict is Verdict.UNKNOWN
-    if not jnp.iscomplexobj(of(jnp.ones(1))):
-        pair = placed.pair(plain(lambda q: q), divided(lambda q: q))
-        assert hlo_verify.verify(*pair).verdict is Verdict.REFUTED
-
-
-def test_more_than_is_there_is_not_cancelled() -> None:
-    """`x*y / (x*y)**2` is `1 / (x*y)`, and `x / (x*y)` stands as it is."""
-    x, y = READS
-    inverse = make_apply(INVERSE, (algebra.multiply(x, algebra.scale(y, 3)),))
-    (x_atom, y_atom) = (x.atom, y.atom)
-    assert x_atom is not None and y_atom is not None
-    assert joined(((x_atom, 1), (y_atom, 1), (inverse, 2))) is algebra.scale(of_atom(inverse), Fraction(1, 3))
-    assert joined(((x_atom, 1), (inverse, 1))) is None
+    pair = placed.pair(absorbed, lambda u: of(u) / of(u) * absorbed(u))
+    assert hlo_verify.verify(*pair, refute=False).verdict is Verdict.UNKNOWN
+    pair = placed.pair(lambda u: jnp.ones_like(of(u)), lambda u: of(u) / of(u))
+    assert hlo_verify.verify(*pair).verdict is Verdict.REFUTED
