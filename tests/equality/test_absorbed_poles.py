@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 import pytest
+from jax import Array
 
 from hlo_verify import Verdict
 from tests.equality.test_scalars import Function, verdict
@@ -68,6 +69,19 @@ POLES |= {
         "tanh": jnp.tanh,
         "quotient": lambda q: 1 / (1 + q),
     }.items()
+}
+
+
+def root(x: Array) -> Array:
+    return jnp.sqrt(x * x + 4 * x**4)
+
+
+POLES |= {
+    f"of a root: {name}": (
+        lambda x, y, of=of: y * of(1 / root(x) ** 2),
+        lambda x, y, of=of: root(x) / root(x) * y * of(1 / root(x) ** 2),
+    )
+    for name, of in {"tanh": jnp.tanh, "quotient": lambda q: 1 / (1 + q)}.items()
 }
 POLES |= {
     f"around a sum: {name}": (
