@@ -106,9 +106,8 @@ class Closing:
         turned = {k: self._turned(k, state[k], after[k]) for k in self._open}
         if self.maxima is not None:
             rest = [k for k, found in turned.items() if found is None and is_float(state[k].type.dtype)]
-            turned |= {
-                k: self.maxima.multiplied(self.t, self.before, self.initial[k], state[k], after[k]) for k in rest
-            }
+            numbers = {k: self._arbitrary(k, state[k].type, is_number=True) for k in rest}
+            turned |= self.maxima.all_multiplied(self.t, self.before, self.initial, state, numbers)
         ends: dict[int, Value] = {}
         if any(turned.values()):
             for k, rotated in turned.items():
@@ -137,7 +136,7 @@ class Closing:
             found = next((k for k in self._open if k not in ends and self._is_settled(k, state)), None)
             if found is None:
                 return ends
-            after = self.iterate(state)
+            after = self.maxima.without_zeros(self.t, state)
             last = algebra.substitute(after[found].term, {self.t: expr.constant(self.t.size - 1)})
             ends[found] = self._end(found, last)
 
@@ -177,7 +176,7 @@ class Closing:
             doubt = UNDEFINED | INFINITE
             if self._units_are_numbers(m, end, ZERO):
                 doubt = (first.doubt | end.term.doubt) & UNDEFINED
-            self.named[m] = self.maxima.named(self.t, end, doubt, starts_from_number=starts)
+            self.named[m] = self.maxima.named(self.t, first, end, doubt, starts_from_number=starts)
             state[m] = self.named[m].at(expr.of_var(self.t))
         for k, scaled in self.scaled.items():
             greatest = self.named.get(scaled.maximum)
@@ -195,13 +194,11 @@ class Closing:
         type_ = self.initial[k].type
         if not is_float(type_.dtype) or self.t.size < 2:
             return False
-        source = tensor("opaque", f"carried {k}", type_.dtype, type_.shape)
-        source.doubt = 0
-        number = Value(type_, algebra.read(source, (*self._at(k), *positions(type_.shape))))
+        number = self._arbitrary(k, type_, is_number=True)
         guess = settled(number.term, self.iterate([*state[:k], number, *state[k + 1 :]])[k].term)
         if guess is None or self.before in guess.free:
             return False
-        then = self.iterate([*state[:k], Value(type_, guess), *state[k + 1 :]])[k].term
+        then = self.maxima.without_zeros(self.t, [*state[:k], Value(type_, guess), *state[k + 1 :]])[k].term
         if not self.maxima.is_settled(self.t, self.initial[k].term, guess, then):
             return False
         state[k] = Value(type_, guess)
@@ -232,8 +229,9 @@ class Closing:
     def _open(self) -> list[int]:
         return [k for k in range(len(self.initial)) if k not in self.known]
 
-    def _arbitrary(self, k: int, type_: TensorType) -> Value:
+    def _arbitrary(self, k: int, type_: TensorType, *, is_number: bool = False) -> Value:
         source = tensor(NUMBER if k in self.numbers else "opaque", f"carried {k}", type_.dtype, type_.shape)
+        source.doubt = 0 if is_number else source.doubt
         return Value(type_, algebra.read(source, (*self._at(k), *positions(type_.shape))))
 
     def _end(self, k: int, term: Poly) -> Value:
@@ -389,7 +387,8 @@ class Closing:
         The units of one iteration and the next cancel only where they are made of one element.
         """
         source = value.term.atom
-        assert isinstance(source, Read)
+        if not isinstance(source, Read):
+            return None
         found = {read.indices for read in reads(opening.opened(term)) if read.tensor is source.tensor}
         outer = len(source.indices) - len(value.shape)
         if len(found) != 1 or (indices := found.pop())[:outer] != source.indices[:outer]:

@@ -13,7 +13,7 @@ and m[n] is the maximum that the loop leaves.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -22,15 +22,18 @@ from hlo_verify.equality.briefly import equal_briefly
 from hlo_verify.equality.opening import ingredients
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.ops.skipping import minus_infinity
 from hlo_verify.ops.values import Value, position_var, positions
+from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Op, TensorType
 from hlo_verify.session import Session
-from hlo_verify.terms import algebra, sums
+from hlo_verify.terms import algebra, guards, sums
 from hlo_verify.terms.at_constants import remade
 from hlo_verify.terms.definitions import at_places
 from hlo_verify.terms.doubts import INFINITE, UNDEFINED
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.steps import steps
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Poly, Read, Tensor, make_poly, tensor
 
 Instead = Callable[[Op, list[Value]], list[Value]]
@@ -49,8 +52,14 @@ class RunningMaximum:
     type: TensorType
     end: Value
     """What it is in the end."""
+    starts_from_least: bool = False
+    """Whether it is minus infinity before turn 0."""
 
     def at(self, turn: Index) -> Value:
+        if self.starts_from_least:
+            at_first, later = guards.interval(turn, None, 0), guards.interval(turn, 1, None)
+            number = algebra.multiply(later, self.number_at(turn).term)
+            return Value(self.type, algebra.add(number, algebra.multiply(at_first, minus_infinity())))
         return Value(self.type, algebra.read(self.before, (*self.execution, turn, *positions(self.type.shape))))
 
     def number_at(self, turn: Index) -> Value:
@@ -91,6 +100,8 @@ class Total:
     t: Var
     type: TensorType
     added: Poly
+    second: Poly
+    """What it is before turn 1."""
     end: Poly
 
     def at(self, turn: Index) -> Value:
@@ -130,17 +141,19 @@ class Maxima:
         """A new name of what a running sum in units of a maximum is before each turn."""
         name = tensor("opaque", "sum so far", type_.dtype, (t.size + 1, *type_.shape))
         end = algebra.add(scaled.initial, sums.reduce_sum([t], scaled.added))
+        second = algebra.add(scaled.initial, algebra.substitute(scaled.added, {t: expr.constant(0)}))
         name.doubt = scaled.initial.doubt | scaled.added.doubt
-        found = self.totals[name] = Total(name, self.execution, t, type_, scaled.added, end)
+        found = self.totals[name] = Total(name, self.execution, t, type_, scaled.added, second, end)
         return found
 
-    def named(self, t: Var, end: Value, doubt: int, *, starts_from_number: bool) -> RunningMaximum:
+    def named(self, t: Var, first: Poly, end: Value, doubt: int, *, starts_from_number: bool) -> RunningMaximum:
         """A new name; what it stands for after the first turn has no more doubts than those."""
         type_, shape = end.type, (t.size + 1, *end.shape)
         number = tensor("opaque", "greatest so far", type_.dtype, shape)
         number.doubt = doubt
         before = number if starts_from_number else tensor("opaque", "greatest before", type_.dtype, shape)
-        found = RunningMaximum(before, number, self.execution, t.size, type_, end)
+        least = not starts_from_number and first is minus_infinity()
+        found = RunningMaximum(before, number, self.execution, t.size, type_, end, starts_from_least=least)
         before.doubt = doubt if starts_from_number else UNDEFINED | INFINITE
         self.known[number] = self.known[before] = found
         return found
@@ -155,6 +168,57 @@ class Maxima:
             return [greatest.get((value.type, value.term), value) for value in values]
 
         return self.iterate(state, by_name)
+
+    def without_zeros(self, t: Var, state: list[Value]) -> list[Value]:
+        """What is carried after an iteration where differences are 0 that are so with what is named taken apart: what
+        a component is less what it would be then, which conditions and quotients may be multiplied by."""
+
+        def seen(_: Op, values: list[Value]) -> list[Value]:
+            return [Value(value.type, ZERO) if self._is_nothing(t, value) else value for value in values]
+
+        return self.iterate(state, seen)
+
+    def _is_nothing(self, t: Var, value: Value) -> bool:
+        """Whether a value is 0 in each iteration; perhaps in the last one, which goes back to the first turn of a
+        maximum, because sums before the second turn are what the first one added."""
+        if not is_float(value.type.dtype) or len(value.term.items) < 2:
+            return False
+        term = opening.opened(value.term)
+        if term is ZERO or not ingredients(term) & self.totals.keys():
+            return term is ZERO
+        sooner = algebra.substitute(term, {t: expr.of_var(expr.fresh("t", t.size - 1))})
+        if opening.opened(sooner) is not ZERO:
+            return False
+        last = algebra.substitute(term, {t: expr.constant(t.size - 1)})
+        return equal_briefly(self._replaced(last, self._second), ZERO, ONE, self.session)
+
+    def _second(self, atom: Atom) -> Poly | None:
+        """What a sum is before turn 1, times its unit."""
+        total = self.totals.get(atom.tensor) if isinstance(atom, Read) else None
+        if total is None or not isinstance(atom, Read):
+            return None
+        is_second = atom.indices[len(total.execution)] is expr.constant(1)
+        return total.of(atom, total.second) if is_second else None
+
+    def all_multiplied(
+        self, t: Var, before: Var, initial: Sequence[Value], state: list[Value], numbers: Mapping[int, Value]
+    ) -> dict[int, tuple[Value, Value]]:
+        """What `multiplied` gives of each component that it gives something of, of those that `numbers` has an
+        arbitrary number for. A component that starts from a number and is multiplied by such a factor is a number
+        before each iteration: so those of which that is found are taken for such, all together."""
+        after = self.iterate(state, lambda _, values: values)
+        found = {k: self.multiplied(t, before, initial[k], state[k], after[k]) for k in numbers}
+        left = [k for k, each in found.items() if each is None and not initial[k].term.doubt]
+        while left:
+            taken = [numbers[k] if k in left else value for k, value in enumerate(state)]
+            after = self.iterate(taken, lambda _, values: values)
+            now = {k: self.multiplied(t, before, initial[k], taken[k], after[k]) for k in left}
+            held = [k for k, each in now.items() if each is not None]
+            if held == left:
+                found |= now
+                break
+            left = held
+        return {k: each for k, each in found.items() if each is not None}
 
     def multiplied(self, t: Var, before: Var, initial: Value, state: Value, after: Value) -> tuple[Value, Value] | None:
         """What each iteration multiplies by such a factor, at iteration t and in the end; `state` is an arbitrary value
@@ -172,11 +236,14 @@ class Maxima:
     def product(self, t: Var, factor: Poly) -> tuple[Poly, Poly] | None:
         """The product of that factor over the iterations before t, and over all, where maxima by name are left of it:
         exp(F(t + 1) - F(t)) in iteration t."""
-        exponent = _exponent(factor)
-        if exponent is None or t.size < 2:
+        if t.size < 2:
             return None
-        earlier = expr.fresh("t", t.size - 1)  # what turn 0 of the maximum is in is a factor of the last iteration
-        inside = {read: self._number(read, {t: expr.of_var(earlier)}) for read in self._reads(exponent)}
+        # what turn 0 of the maximum is in is a factor of the last iteration
+        earlier = {t: expr.of_var(expr.fresh("t", t.size - 1))}
+        exponent = _exponent(_where(factor, earlier))
+        if exponent is None:
+            return None
+        inside = {read: self._number(read, earlier) for read in self._reads(exponent)}
         if not inside or None in inside.values():
             return None
         exponent = algebra.with_atoms(exponent, inside.get)
@@ -273,6 +340,12 @@ class Maxima:
         if found is None or not isinstance(atom, Read) or found.turn_of(atom) is not expr.constant(found.trips):
             return None
         return found.end_at(atom)
+
+
+def _where(p: Poly, there: dict[Var, Index]) -> Poly:
+    """What a term is where variables are that, as its conditions say; with the same variables."""
+    found = (term for on, term in steps(p) if algebra.substitute(on, there) is ONE)
+    return next(found, p)
 
 
 def _exponent(factor: Poly) -> Poly | None:

@@ -1,6 +1,8 @@
 """Counts of the elements that are the greatest, or the least: there is one at least.
 
     sum v. [f(v) = m]  +  [g = m]   >=  1          for m = maximum(max v. f(v), g)
+    sum v. [v <= a]*[f(v) = m]  +  [g = m] * sum v. [v > a]   >=  1
+                                                   for m = max v. (f(v) where v <= a, else g)
 
 The gradient of a maximum is divided by this count.
 """
@@ -15,8 +17,8 @@ from hlo_verify.index.expr import Var
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import difference, scale
 from hlo_verify.terms.doubts import INFINITE, UNDEFINED
-from hlo_verify.terms.functions import EXTREMA, IS_ZERO
-from hlo_verify.terms.term import Apply, Atom, Poly, Read, of_atom
+from hlo_verify.terms.functions import EQUAL, EXTREMA, IS_ZERO, Function
+from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Poly, Read, make_poly, of_atom
 from hlo_verify.terms.used import used
 
 
@@ -25,7 +27,7 @@ def counts_the_best(p: Poly, *, of_numbers: bool = False) -> bool:
     or least one is one of, where these are numbers; which is asked too unless they are taken to be (`of_numbers`)."""
     from hlo_verify.terms.laws import apply  # whose laws ask for signs
 
-    if any(c < 0 or signs.of_product(mono) & (signs.NEGATIVE | signs.BEYOND) for mono, c in p.items):
+    if not _is_never_negative(p):
         return False
     compared: dict[tuple[str, Poly], list[Poly]] = defaultdict(list)
     for mono, c in p.items:
@@ -35,7 +37,74 @@ def counts_the_best(p: Poly, *, of_numbers: bool = False) -> bool:
     found = any(apply(EXTREMA[extremum], tuple(elements)) is best for (extremum, best), elements in compared.items())
     if found:
         used("one is the best")
+        return True
+    found = any(_counts_each(p, *compared_with) for compared_with in _bests(p))
+    if found:
+        used("one is the best of what is masked")
     return found
+
+
+def _counts_each(p: Poly, function: Function, scaled: Poly) -> bool:
+    """Whether among the addends of a term are those that a count of elements is which are the best one, times a number,
+    under the conditions under which they are elements: none is left over then that is counted less often."""
+    from hlo_verify.terms.definitions import unfold
+    from hlo_verify.terms.laws import apply
+    from hlo_verify.terms.products import multiply
+    from hlo_verify.terms.sums import reduce_sum
+
+    if scaled.doubt & (UNDEFINED if function == EQUAL else INFINITE | UNDEFINED):
+        return False
+    ((((atom, _),), c),) = scaled.items
+    assert isinstance(atom, Read)
+    bound, (body,) = unfold(atom)
+    left = p
+    for on, part in _cases(ONE, body):
+        element = scale(part, c)
+        sides = (scaled, element) if function == EQUAL else (difference(scaled, element),)
+        left = difference(left, reduce_sum(bound, multiply(on, apply(function, sides))))
+    return _is_never_negative(left)
+
+
+def _is_never_negative(p: Poly) -> bool:
+    return not any(c < 0 or signs.of_product(mono) & (signs.NEGATIVE | signs.BEYOND) for mono, c in p.items)
+
+
+def _cases(on: Poly, p: Poly) -> Iterator[tuple[Poly, Poly]]:
+    """A term by the conditions that say what it is, by name or not."""
+    from hlo_verify.terms.definitions import unfold
+    from hlo_verify.terms.products import multiply
+    from hlo_verify.terms.steps import steps
+
+    while isinstance(p.atom, Read) and p.atom.tensor.kind == "term":
+        p = unfold(p.atom)[1][0]
+    parts = steps(p)
+    if not parts:
+        yield on, p
+    for here, term in parts:
+        yield from _cases(multiply(on, here), term)
+
+
+def _bests(p: Poly) -> set[tuple[Function, Poly]]:
+    """The greatest or least elements of tensors that something is compared with, times numbers, and how; in sums too.
+    Infinities are equal to themselves."""
+    from hlo_verify.terms.definitions import unfold
+
+    found: set[tuple[Function, Poly]] = set()
+    for atom in {atom for mono, _ in p.items for atom, _ in mono}:
+        if isinstance(atom, Apply) and atom.function == IS_ZERO:
+            found.update((IS_ZERO, make_poly(((mono, 1),))) for mono, _ in atom.args[0].items if _is_best(mono))
+        elif isinstance(atom, Apply) and atom.function == EQUAL:
+            alone = (arg for arg in atom.args if len(arg.items) == 1)
+            found.update((EQUAL, arg) for arg in alone if _is_best(arg.items[0][0]))
+        elif isinstance(atom, Read) and atom.tensor.kind in ("sum", "term"):
+            bound, (body,) = unfold(atom)
+            found.update(best for best in _bests(body) if best[1].free.isdisjoint(bound))
+    return found
+
+
+def _is_best(mono: Monomial) -> bool:
+    atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 else None
+    return isinstance(atom, Read) and atom.tensor.kind in EXTREMA
 
 
 def indicated(atom: Atom) -> tuple[tuple[Var, ...], Poly] | None:

@@ -277,6 +277,13 @@ REWRITINGS = (
         "all elements are compared that the best is one of",
     ),
     Rewriting(
+        "one is the best of what is masked",
+        "sum v. [p(v)] [f(v) = m] + [g = m] * sum v. [not p(v)] > 0",
+        "1",
+        "attained.counts_the_best",
+        "m is max v. (f(v) where p(v), else g)",
+    ),
+    Rewriting(
         "more than all others",
         "sum v. [e < a] c*f(v) + [a <= e <= b] k*f(v) + [e > b] c*f(v)",
         "sum v. c*f(v) + sum v. [a <= e <= b] (k - c)*f(v)",

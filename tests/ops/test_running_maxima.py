@@ -31,6 +31,10 @@ RIGHT = {
     "causal": CAUSAL,
     "causal_64": replace(CAUSAL, devices=64),
     "causal_infinite": replace(CAUSAL, masked=INFINITE, start=INFINITE),
+    "through_maxima_from_infinity": replace(THROUGH_MAXIMA, start=INFINITE),
+    "causal_through_maxima": replace(CAUSAL, held=False),
+    "causal_through_maxima_from_infinity": replace(CAUSAL, held=False, start=INFINITE, devices=8),
+    "causal_through_maxima_infinite_64": replace(CAUSAL, held=False, masked=INFINITE, start=INFINITE, devices=64),
 }
 
 
@@ -75,3 +79,19 @@ def test_gradients_through_maxima_of_other_rings_are_not(wrong: str, devices: in
 @pytest.mark.parametrize("wrong", ["short", "no_rescaling", "owner", "strict"])
 def test_gradients_of_rings_that_are_masked_otherwise_are_not(wrong: str, name: str) -> None:
     assert not any(seen(replace(RIGHT[name], wrong=wrong)))
+
+
+OTHERS = [
+    (name, wrong)
+    for name in RIGHT
+    if name.startswith(("through_maxima_from", "causal_through_maxima"))
+    for wrong in ("short", "no_rescaling", "held_once")
+]
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(("name", "wrong"), [*OTHERS, ("causal_through_maxima_infinite_64", "late")])
+def test_gradients_through_maxima_of_rings_that_are_masked_otherwise_are_not(name: str, wrong: str) -> None:
+    """Also not where the first turn of some devices has nothing but masked keys, which leaves a maximum of minus
+    infinity that is no unit."""
+    assert not any(seen(replace(RIGHT[name], wrong=wrong, by=(0, 1))))

@@ -7,7 +7,18 @@ from functools import reduce
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, comparing, extrema, guards
-from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, IS_ZERO, LOG, MAXIMUM, MINIMUM, POSITIVE, truncate
+from hlo_verify.terms.functions import (
+    EQUAL,
+    EXPONENTIAL,
+    INFINITY,
+    INVERSE,
+    IS_ZERO,
+    LOG,
+    MAXIMUM,
+    MINIMUM,
+    POSITIVE,
+    truncate,
+)
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, number
@@ -241,3 +252,38 @@ def _each(case: Case) -> tuple[Poly, Array]:
         return int((lo is None or lo <= value) and (hi is None or value <= hi))
 
     return found, case.each(wanted)
+
+
+@instance("one is the best")
+def _best(case: Case) -> tuple[Poly, Array]:
+    """How many elements are the greatest: of the same elements, or of others."""
+    (x, xs), (y, ys), v, w = case.make(4), case.make(4), bound(4), bound(4)
+    compared, values = case.random.choice(((x, xs), (y, ys)))
+    best = extrema.reduce_extremum("max", [w], at(x, w))
+    count = reduce_sum([v], apply(IS_ZERO, (algebra.subtract(best, at(compared, v)),)))
+    return is_positive(count), case.each(lambda i, j: int(max(xs) in values))
+
+
+@instance("one is the best of what is masked")
+def _best_of_masked(case: Case) -> tuple[Poly, Array]:
+    """How many elements are the greatest of those up to a place and of so many numbers, or infinities, behind it: of
+    the same elements, of fewer, of others, with a number that is no element of them, or with fewer of these."""
+    (x, xs), (y, ys), v, w = case.make(4), case.make(4), bound(4), bound(4)
+    elements, values, gap, mask, off = case.random.choice(
+        ((x, xs, 0, 0, 0), (x, xs, 0, 0, 1), (y, ys, 0, 0, 0), (x, xs, 1, 0, 0), (x, xs, 0, 1, 0))
+    )
+    infinite = case.random.random() < 0.5
+    masked = algebra.scale(apply(INFINITY, ()), -1) if infinite else number(min(xs) - 1)
+    seen, shown = (guards.interval(expr.subtract(expr.of_var(u), case.i), None, -gap) for u, gap in ((w, 0), (v, gap)))
+    best = extrema.reduce_extremum("max", [w], algebra.select(seen, at(x, w), masked))
+    with_mask = algebra.add(masked, number(Fraction(mask, 2)))
+    hidden = guards.interval(expr.subtract(expr.of_var(v), case.i), 1 + off, None)
+
+    def is_best(p: Poly) -> Poly:
+        return apply(EQUAL, (best, p)) if infinite else apply(IS_ZERO, (algebra.subtract(best, p),))
+
+    count = algebra.add(
+        reduce_sum([v], algebra.multiply(shown, is_best(at(elements, v)))),
+        reduce_sum([v], algebra.multiply(hidden, is_best(with_mask))),
+    )
+    return is_positive(count), case.each(lambda i, j: int(max(xs[: i + 1]) in values[: max(0, i + 1 - gap)]))

@@ -14,7 +14,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.terms import algebra, extrema, guards, laws, rotations, signs, wrapping
 from hlo_verify.terms.definitions import named
-from hlo_verify.terms.functions import EXPONENTIAL, IS_ZERO, LOG, MAXIMUM, POSITIVE, Function
+from hlo_verify.terms.functions import EXPONENTIAL, LOG, MAXIMUM, POSITIVE, Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Poly, Tensor, number
@@ -375,16 +375,6 @@ def _operands(case: Case) -> tuple[Poly, Array]:
 
 def is_positive(p: Poly) -> Poly:
     return number(1) if signs.of(p) == signs.POSITIVE else apply(POSITIVE, (p,))
-
-
-@instance("one is the best")
-def _best(case: Case) -> tuple[Poly, Array]:
-    """How many elements are the greatest: of the same elements, or of others."""
-    (x, xs), (y, ys), v, w = case.make(4), case.make(4), bound(4), bound(4)
-    compared, values = case.random.choice(((x, xs), (y, ys)))
-    best = extrema.reduce_extremum("max", [w], at(x, w))
-    count = reduce_sum([v], apply(IS_ZERO, (algebra.subtract(best, at(compared, v)),)))
-    return is_positive(count), case.each(lambda i, j: int(max(xs) in values))
 
 
 @instance("sums that are positive together")

@@ -125,6 +125,9 @@ WITHOUT = {
     "what vanishes is a number": Without("return not", "return True or not", "losses._is_implied"),
     "operands in any order": Without("if function.properties.commutative:", "if True:"),
     "one is the best": Without("is best", "is not None"),
+    "one is the best of what is masked": Without(
+        "return _is_never_negative(left)", "return True", "attained._counts_each"
+    ),
     "sign by bounds": Without(
         "(least == 0 and attains_least) or (greatest == 0 and attains_greatest)", "False", "quotient_signs._by_bounds"
     ),

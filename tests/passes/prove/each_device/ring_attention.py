@@ -83,10 +83,12 @@ class Ring:
         me, n = lax.axis_index("i"), self.devices
         carry = jnp.full((self.block,), self.start), jnp.zeros(self.block), jnp.zeros((self.block, 2)), k, v
         turns = n - 1 if self.wrong == "short" else n
+        if self.wrong == "late":
+            carry = (*carry[:3], *(lax.ppermute(x, "i", turned(n, 1)) for x in (k, v)))
 
         def turn(t: jax.Array | int, carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
             most, total, out, k, v = carry
-            owner = (me + t if self.wrong == "owner" else me - t) % n
+            owner = (me + t if self.wrong == "owner" else me - t - (self.wrong == "late")) % n
             scores = q @ k.T * self.scale
             seen = self.seen(self.rows(me), self.rows(owner))
             if self.mask and not self.selects:
