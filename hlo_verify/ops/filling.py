@@ -64,6 +64,15 @@ def filled(t: Var, before: Var, now: Poly, after: Poly) -> Poly | None:
     return algebra.add(ends, _summed(t, other))
 
 
+def is_left_at_zero(now: Poly, after: Poly) -> bool:
+    """Whether what is 0 before an iteration is 0 after it, whatever else is: it is left, or written over by 0, under
+    conditions."""
+    own = now.atom
+    return own is not None and all(
+        dict(mono).get(own) == 1 and all(a is own or a.boolean for a, _ in mono) for mono, _ in after.items
+    )
+
+
 def filled_late(t: Var, turns: int, before: Var, now: Poly, after: Poly) -> Poly | None:
     """The same of what is filled by that many turns at the end: what the others wrote is written anew."""
     if not 0 < turns < t.size:

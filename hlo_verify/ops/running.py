@@ -25,7 +25,7 @@ from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import allows
-from hlo_verify.ops.filling import filled, filled_late, written_before, written_in_part, written_late
+from hlo_verify.ops.filling import filled, filled_late, is_left_at_zero, written_before, written_in_part, written_late
 from hlo_verify.ops.rotating import rotation
 from hlo_verify.ops.running_maxima import Maxima, RunningMaximum, Scaled, settled
 from hlo_verify.ops.skipping import Compared, compared, seen_by
@@ -277,7 +277,8 @@ class Closing:
             return False
         if dtype != "i1" and self._passed_on(k, state, term, ends):
             return False
-        written = filled(self.t, self._unknown(k), state.term, term)
+        is_zero = self.initial[k].term is ZERO and is_left_at_zero(state.term, term)
+        written = ZERO if is_zero else filled(self.t, self._unknown(k), state.term, term)
         if written is not None:
             ends[k] = self._end(k, written)
             return False

@@ -7,9 +7,11 @@ import pytest
 
 from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
-from hlo_verify.ops.filling import parts_written
+from hlo_verify.ops.filling import is_left_at_zero, parts_written
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.functions import LOG
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, tensor
 
 TURNS, SLOTS, LATE = 7, 4, 3
@@ -53,3 +55,28 @@ def _at(p: Poly, point: dict[expr.Var, int]) -> int:
     value = algebra.substitute(p, {v: expr.constant(n) for v, n in point.items()}).constant
     assert value is not None
     return int(value)
+
+
+def test_what_is_left_at_zero() -> None:
+    """A turn that writes 0 to its own slot leaves zeros; one that adds, that multiplies by what may be no number, or
+    that takes what another slot or device has, is not seen to."""
+    with Session().on():
+        t, p, before = expr.fresh("t", SLOTS), expr.fresh("p", SLOTS), expr.fresh("b", 1000)
+        turn, place = expr.of_var(t), expr.of_var(p)
+        x, held = tensor("argument", "x", "f32", (SLOTS,)), tensor("opaque", "held", "f32", (1000, SLOTS))
+        own = algebra.read(held, (expr.of_var(before), place))
+        beside = algebra.read(held, (expr.of_var(before), expr.modulo(expr.shift(place, 1), SLOTS)))
+        given = algebra.read(x, (place,))
+        is_there = guards.interval(expr.subtract(place, turn), 0, 0)
+        left = algebra.multiply(algebra.logical_not(is_there), own)
+        assert is_left_at_zero(own, left)
+        assert is_left_at_zero(own, own)
+        for after in (
+            algebra.add(left, algebra.multiply(is_there, given)),
+            algebra.add(left, algebra.multiply(is_there, beside)),
+            algebra.add(own, given),
+            algebra.times(own, apply(LOG, (given,))),
+            algebra.times(is_there, own),
+            beside,
+        ):
+            assert not is_left_at_zero(own, after)
