@@ -69,8 +69,9 @@ _STEEP = frozenset({"acos", "acosh", "asin", "atanh", "digamma", "erf_inv", "lga
 """Functions whose slopes have no bound at places other than 0, or that end there: a number of one side of it, and of a
 rounding of that none."""
 
-_STEEP_AT_ZERO = frozenset({"inverse", "log", "log_plus_one", "power", "rsqrt", "sqrt"})
-"""The same at 0, or at -1: no rounding comes near to it where all that is added up has one sign."""
+_STEEP_AT_ZERO = frozenset({"log", "log_plus_one"})
+"""The same at 0, or at -1: no rounding comes near to it where all that is added up has one sign.
+Roots and inverses are none of these: variances are written as differences under them."""
 
 SHIFTS = 0.137, 0.637
 """Where powers of two are parted from the next, in two ways: numbers that are nearly alike are so in one of them."""
@@ -210,9 +211,9 @@ class _Looking:
         return self._keeps_its_side(arg)
 
     def _keeps_its_side(self, p: Poly) -> bool:
-        """Whether what is added up has one sign, but for common factors, or is one product, and so what that is of: it
-        is as large as what a rounding is of, so that none takes it to the other side of 0, or from far to near."""
-        if len(p.items) > 1:
+        """Whether what is added up has one sign, but for common factors, or is seen to be away from 0 as a variance and
+        something is, or is one product, and so what that is of: no rounding of it is far off for how large it is."""
+        if len(p.items) > 1 and signs.of(self._exact_terms().poly(p)) not in (POSITIVE, NEGATIVE):
             common = frozenset.intersection(*(frozenset(mono) for mono, _ in p.items))
             own = ((tuple(item for item in mono if item not in common), c) for mono, c in p.items)
             found = reduce(or_, (signs.of(self._exact_terms().poly(make_poly((item,)))) for item in own))

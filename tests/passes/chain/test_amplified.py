@@ -172,7 +172,7 @@ def near_a_border(name: str) -> Callable[[Program, str], None]:
 
 
 def of_a_difference(name: str) -> Callable[[Program, str], None]:
-    """sqrt(x * c * 3 - y): where x is y, of 0 or of what is none."""
+    """log(x * c * 3 - y): where x is y, of 0 or of what is none."""
 
     def build(p: Program, c: str) -> None:
         arg = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.0))
@@ -198,7 +198,7 @@ def next_to_one(p: Program, c: str) -> None:
 
 STEEP = [
     *map(near_a_border, ("acos", "asin", "atanh", "acosh", "erf_inv")),
-    *map(of_a_difference, ("sqrt", "rsqrt", "log")), of_a_sum_of_differences, next_to_one,
+    of_a_difference("log"), of_a_sum_of_differences, next_to_one,
 ]  # fmt: skip
 
 
