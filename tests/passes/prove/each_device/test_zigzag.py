@@ -128,8 +128,13 @@ WRONG = [
 ]
 
 
+def _case(ring: Ring) -> Any:
+    """Of more than two devices each takes many seconds."""
+    return pytest.param(ring, id=str(ring), marks=pytest.mark.slow if ring.devices > 2 else ())
+
+
 @pytest.mark.drawn(1)
-@pytest.mark.parametrize("ring", [*RINGS, *WRONG], ids=str)
+@pytest.mark.parametrize("ring", [_case(ring) for ring in (*RINGS, *WRONG)])
 def test_causal_attention(ring: Ring) -> None:
     reference = partial(causal, masked=ring.masked)
     shapes = [(ROWS, 4)] * 3
