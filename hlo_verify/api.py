@@ -110,7 +110,16 @@ def verify(
     Raises `InputError` for input that cannot be verified as it stands. What cannot be proved is no error: see
     `Report.verdict`.
     """
-    check_options(keep, witness, progress)
+    check_options(
+        progress,
+        keep=keep,
+        witness=witness,
+        shardings=shardings,
+        results=results,
+        devices=devices,
+        limits=limits,
+        session=session,
+    )
     given = shardings_file.read_shardings(shardings) if isinstance(shardings, str | Path) else shardings
     asked = Asked(
         refute,
@@ -141,11 +150,24 @@ def verify(
         return shown(_verify_pair(logical, partitioned, between, devices, demands, asked, progress))
 
 
-def check_options(keep: object, witness: object, progress: object) -> None:
+OPTIONS: dict[str, tuple[tuple[type, ...], str]] = {
+    "keep": ((str, Path), "the path of a folder"),
+    "witness": ((str, Path), "the path of a file"),
+    "shardings": ((str, Path, shardings_file.Shardings), "the path of a file, or what was read of one"),
+    "results": ((str, Path), "the path of a file"),
+    "devices": ((int,), "a number of devices"),
+    "limits": ((Limits,), "a hlo_verify.limits.Limits"),
+    "session": ((Session,), "a hlo_verify.Session"),
+}
+"""Of what types options are, and how that is said."""
+
+
+def check_options(progress: object, **given: object) -> None:
     """Raise `InputError` for what cannot be what it is given as."""
-    for name, path, what in (("keep", keep, "a folder"), ("witness", witness, "a file")):
-        if not (path is None or isinstance(path, str | Path)):
-            raise InputError(f"{name} is the path of {what}, not {path!r}", Input.USAGE)
+    for name, value in given.items():
+        types, what = OPTIONS[name]
+        if not (value is None or (isinstance(value, types) and not isinstance(value, bool))):
+            raise InputError(f"{name} is {what}, not {value!r}", Input.USAGE)
     if not (progress is None or callable(progress)):
         raise InputError(f"progress is a function of what is done and of all there is, not {progress!r}", Input.USAGE)
 

@@ -84,7 +84,7 @@ def check(
 
     options: dict[str, Any] = {"assume": assume, "approximations": approximations, "refute": refute, "recheck": recheck}
     options |= {"effort": effort, "time_limit": time_limit, "progress": progress}
-    check_options(keep, None, progress)
+    check_options(progress, keep=keep)
     if isinstance(function, Plan) and not isinstance(next(iter(args), None), Plan):
         raise InputError(PLAN_FIRST, Input.USAGE)
     with meshes.under(mesh):

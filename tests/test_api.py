@@ -116,3 +116,20 @@ def test_what_is_no_module() -> None:
         hlo_verify.verify(3)  # type: ignore[arg-type]
     with pytest.raises(hlo_verify.InputError, match="not a module: a Module"):
         hlo_verify.verify(load(PAIR[0]))
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "what"),
+    [
+        ("shardings", {"arguments": {}}, "the path of a file, or what was read of one"),
+        ("results", 3, "the path of a file"),
+        ("devices", "8", "a number of devices"),
+        ("limits", 3, "a hlo_verify.limits.Limits"),
+        ("session", 3, "a hlo_verify.Session"),
+        ("keep", True, "the path of a folder"),
+        ("progress", 3, "a function"),
+    ],
+)
+def test_options_of_another_type_are_told(option: str, value: object, what: str) -> None:
+    with pytest.raises(hlo_verify.InputError, match=f"{option} is {what}"):
+        hlo_verify.verify(*PAIR, **{option: value})  # type: ignore[arg-type]
