@@ -73,6 +73,7 @@ def equal(
     if found is expected:
         return True
     total = Effort(Limits().comparison_steps) if total is None else total
+    total.could_be.clear()
     if total.left <= 0:
         return False
     most = total.session.limits.comparison_steps if most is None else most
@@ -84,7 +85,15 @@ def equal(
     elements = multisets.as_sums(found, expected)
     if elements is not None and total.within(most, lambda part: _equal_somehow(*elements, inside, part), limit):
         return True
-    return total.within(most, lambda part: _equal_somehow(found, expected, inside, part), limit)
+    if total.within(most, lambda part: _equal_somehow(found, expected, inside, part), limit):
+        return True
+    return any(total.could_be) and total.within(most, lambda part: _equal_apart(found, expected, inside, part), limit)
+
+
+def _equal_apart(found: Poly, expected: Poly, inside: Poly, effort: Effort) -> bool:
+    """Whether two terms are equal by what their conditions ask of parts: these are more, and further apart."""
+    effort.is_apart, effort.refused = True, {}
+    return vanishes(algebra.expanded(inside, apart(found, expected)), effort)
 
 
 def _equal_somehow(found: Poly, expected: Poly, inside: Poly, effort: Effort) -> bool:
@@ -112,7 +121,12 @@ def vanishes(p: Poly, effort: Effort, depth: int | None = None) -> bool:
     without = without_name(p)
     if without is not None:
         return vanishes(without, effort, depth)
-    decided = decided_places.by_truths(thresholds.taken_apart(settling.settled(p, effort)))
+    decided = decided_places.by_truths(settling.settled(p, effort))
+    parts = decided if effort.could_be and not effort.is_apart else thresholds.taken_apart(decided)
+    if effort.is_apart:
+        decided = parts
+    elif parts is not decided:
+        effort.could_be.append(True)
     if decided is not p:
         return vanishes(decided, effort, depth)
     if not differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth)):

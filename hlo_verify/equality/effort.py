@@ -39,6 +39,10 @@ class Effort:
     """Questions that had no answer within the limits."""
     session: Session = field(default_factory=Session)
     """What each question to Z3 may take."""
+    is_apart: bool = False
+    """Whether conditions are taken apart (`thresholds`)."""
+    could_be: list[bool] = field(default_factory=list)
+    """True where they were not, and some could be."""
 
     @property
     def limits(self) -> Limits:

@@ -65,11 +65,11 @@ _TAME = frozenset({"sqrt", "rsqrt", "cbrt", "inverse", "maximum", "minimum", "ab
 _STEPS = frozenset({"floor", "ceil", "round_nearest_afz", "round_nearest_even", "truncate", "remainder", "sign"})
 """Functions that are other numbers on either side of a place, however close."""
 
-_STEEP = frozenset({"acos", "acosh", "asin", "atanh", "digamma", "erf_inv", "lgamma", "tan"})
+_STEEP = frozenset({"acos", "acosh", "asin", "atan2", "atanh", "digamma", "erf_inv", "lgamma", "tan"})
 """Functions whose slopes have no bound at places other than 0, or that end there: a number of one side of it, and of a
 rounding of that none."""
 
-_STEEP_AT_ZERO = frozenset({"log", "log_plus_one"})
+_STEEP_AT_ZERO = frozenset({"cbrt", "log", "log_plus_one"})
 """The same at 0, or at -1: no rounding comes near to it where all that is added up has one sign.
 Roots and inverses are none of these: variances are written as differences under them."""
 
@@ -219,7 +219,7 @@ class _Looking:
             found = reduce(or_, (signs.of(self._exact_terms().poly(make_poly((item,)))) for item in own))
             if found & BEYOND or (found & NEGATIVE and found & POSITIVE):
                 return False
-        moving = (atom for mono, _ in p.items for atom, power in mono if power % 2 or power < 0)
+        moving = (atom for mono, _ in p.items for atom, _ in mono)
         return all(self._is_still(of_atom(atom)) or self._stays(atom) for atom in moving)
 
     def _stays(self, atom: Atom) -> bool:

@@ -16,6 +16,7 @@ import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.equality.thresholds import taken_apart
 from hlo_verify.evaluate.balls import precision
+from hlo_verify.limits import Limits
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import ABS, LOG, MAXIMUM, MINIMUM, POSITIVE, Function, real
@@ -146,3 +147,23 @@ def test_a_condition_in_another_spelling(name: str) -> None:
 @pytest.mark.parametrize("name", OTHER)
 def test_another_condition_is_not(name: str) -> None:
     assert verdict(*OTHER[name]) is not Verdict.PROVED
+
+
+def test_conditions_are_taken_apart_where_nothing_else_shows_it() -> None:
+    """By its parts this is 0 in more cases than are tried, and by what is asked of it in a few."""
+
+    def bounds(x: jax.Array, y: jax.Array, z: jax.Array) -> tuple[jax.Array, jax.Array]:
+        rest = 1 + y + jnp.minimum(x, y) - jnp.minimum(jnp.maximum(z, 0.5), x + y)
+        return 1 + jnp.maximum(x, 0.5), rest
+
+    def whole(x: jax.Array, y: jax.Array, z: jax.Array) -> jax.Array:
+        size, rest = bounds(x, y, z)
+        return jnp.where(z > 0, jnp.where(jnp.abs(size) < rest, x, y), x)
+
+    def in_parts(x: jax.Array, y: jax.Array, z: jax.Array) -> jax.Array:
+        size, rest = bounds(x, y, z)
+        return jnp.where(z > 0, jnp.where((size < rest) & (-size < rest), x, y), x)
+
+    placed = Placed(AbstractMesh((2,), ("x",)), (P("x"),) * 3, P("x"), [jax.ShapeDtypeStruct((4,), jnp.float32)] * 3)
+    limits = Limits(total_steps=1000)
+    assert hlo_verify.verify(*placed.pair(whole, in_parts), refute=False, limits=limits).verdict is Verdict.PROVED

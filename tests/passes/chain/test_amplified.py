@@ -190,6 +190,19 @@ def of_a_sum_of_differences(p: Program, c: str) -> None:
     p.add(f"log {total} : tensor<f32>")
 
 
+def of_a_square(p: Program, c: str) -> None:
+    """log(tanh(x * c * 3 - y) ** 2): a square is not far from 0 for its sign."""
+    arg = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.0))
+    root = p.apply("tanh", p.apply("subtract", arg, "%y"))
+    p.apply("log", p.apply("multiply", root, root))
+
+
+def of_an_angle(p: Program, c: str) -> None:
+    """atan2(x * c * 3 - y, y): half a turn, or its opposite, where x is y and both are negative."""
+    arg = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.0))
+    p.apply("atan2", p.apply("subtract", arg, "%y"), "%y")
+
+
 def next_to_one(p: Program, c: str) -> None:
     """log1p(-x * c * 3)"""
     product = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(-3.0))
@@ -198,7 +211,7 @@ def next_to_one(p: Program, c: str) -> None:
 
 STEEP = [
     *map(near_a_border, ("acos", "asin", "atanh", "acosh", "erf_inv")),
-    of_a_difference("log"), of_a_sum_of_differences, next_to_one,
+    of_a_difference("log"), of_a_difference("cbrt"), of_a_square, of_a_sum_of_differences, of_an_angle, next_to_one,
 ]  # fmt: skip
 
 
