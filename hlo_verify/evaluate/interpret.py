@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Maps
 from hlo_verify.evaluate.needed import part
 from hlo_verify.evaluate.numbers import held, is_complex, storage
-from hlo_verify.evaluate.state import OPERATION, Limits, Literals, Observer, Place, Rule, Run, as_written
+from hlo_verify.evaluate.state import OPERATION, Instead, Limits, Literals, Observer, Place, Rule, Run, as_written
 from hlo_verify.evaluate.unknown import FollowsError, TooLargeError, UnknownError
 from hlo_verify.evaluate.uses import fixed, independent
 from hlo_verify.evaluate.vanishing import Known, known_of, without_vanishing
@@ -97,6 +97,7 @@ def evaluate(
     real: type | np.dtype[Any] = np.float64,
     limits: Limits | None = None,
     literals: Literals = as_written,
+    instead: Mapping[Name, Instead] | None = None,
     has_domains: bool = False,
     maps: Maps | None = None,
     observe: Observer | None = None,
@@ -106,13 +107,13 @@ def evaluate(
     `devices` is the number of devices that run the module; 1 for a logical one. A module with manual regions is
     global: it is given arguments for 1 device, and its results are for each device of the mesh where they differ.
     Real arithmetic is in the numpy type `real`; with `balls.BALLS`, on enclosures at the precision that is set, with
-    `intervals.INTERVALS` on those of floats, and there `literals` says how far off a constant may be. What cannot be
-    evaluated exactly, or within the limits, is None, and so is what depends on it; nothing is raised for it. `watch`
-    names values that are reported too (inside of a loop, those of its last turn). With `only`, nothing is evaluated but
-    what those results and the watched values need; the other results are None. With `has_domains`, the value of a
-    function outside of its domain (`1/x` where x is 0) is not known, but where no argument takes part. `maps` are those
-    that the arguments were made with, if these are known. `observe` sees the results of every operation, in each turn
-    of the loops around it.
+    `intervals.INTERVALS` on those of floats, and there `literals` says how far off a constant may be; `instead` gives
+    other elements to values, by their names, as soon as they are there. What cannot be evaluated exactly, or within the
+    limits, is None, and so is what depends on it; nothing is raised for it. `watch` names values that are reported too
+    (inside of a loop, those of its last turn). With `only`, nothing is evaluated but what those results and the watched
+    values need; the other results are None. With `has_domains`, the value of a function outside of its domain (`1/x`
+    where x is 0) is not known, but where no argument takes part. `maps` are those that the arguments were made with, if
+    these are known. `observe` sees the results of every operation, in each turn of the loops around it.
     """
     mesh = mesh_devices(module.main)
     count = mesh if devices == 1 and mesh is not None else devices
@@ -127,6 +128,7 @@ def evaluate(
         count,
         maps or Maps(),
         literals=literals,
+        instead=instead or {},
         fixed=fixed(module.main),
         observe=observe,
     )
@@ -206,7 +208,10 @@ def _run(run: Run, function: Function, arguments: Sequence[Blocks | None], place
         results = _apply(op, run, place)
         if op.results:
             run.costs[op.results[0]] = run.costs.get(op.results[0], 0.0) + run.work - before
-        for value, type_, result in zip(op.results, op.types, results, strict=True):
+        for value, type_, made in zip(op.results, op.types, results, strict=True):
+            result = made
+            if made is not None and value in run.instead:
+                result = replace(made, values=run.instead[value](made.values))
             run.set(value, type_, result)
             if value in run.watched:
                 run.watched[value] = result

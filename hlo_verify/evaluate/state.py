@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,6 +66,9 @@ def as_written(array: Array, dtype: str) -> Array:
     return np.zeros_like(array, complex if is_complex(dtype) else float)
 
 
+Instead = Callable[[Array], Array]
+"""Other elements in place of those that a value was found to have."""
+
 Environment = dict[Name, Blocks | None]
 Observer = Callable[[Name, "Blocks | None"], None]
 """Is told what a value is, as often as it is made; None where that is not known."""
@@ -99,6 +102,7 @@ class Run:
     undefined: dict[str, None] = field(default_factory=dict)
     """What has no defined value in this evaluation, with locations; of enclosures alone."""
     literals: Literals = as_written
+    instead: Mapping[Name, Instead] = field(default_factory=dict)
     fixed: frozenset[Name] = frozenset()
     """Values that are the same for all arguments."""
     observe: Observer | None = None

@@ -14,11 +14,12 @@ from collections.abc import Iterator
 from fractions import Fraction
 
 from hlo_verify.index.expr import Var
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import difference, scale
 from hlo_verify.terms.doubts import INFINITE, UNDEFINED
 from hlo_verify.terms.functions import EQUAL, EXTREMA, IS_ZERO, Function
-from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Poly, Read, make_poly, of_atom
+from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Poly, Read, Tensor, make_poly, of_atom
 from hlo_verify.terms.used import used
 
 
@@ -90,16 +91,38 @@ def _bests(p: Poly) -> set[tuple[Function, Poly]]:
     from hlo_verify.terms.definitions import unfold
 
     found: set[tuple[Function, Poly]] = set()
-    for atom in {atom for mono, _ in p.items for atom, _ in mono}:
-        if isinstance(atom, Apply) and atom.function == IS_ZERO:
-            found.update((IS_ZERO, make_poly(((mono, 1),))) for mono, _ in atom.args[0].items if _is_best(mono))
-        elif isinstance(atom, Apply) and atom.function == EQUAL:
-            alone = (arg for arg in atom.args if len(arg.items) == 1)
-            found.update((EQUAL, arg) for arg in alone if _is_best(arg.items[0][0]))
-        elif isinstance(atom, Read) and atom.tensor.kind in ("sum", "term"):
-            bound, (body,) = unfold(atom)
-            found.update(best for best in _bests(body) if best[1].free.isdisjoint(bound))
+    looked_at: set[Atom] = set()
+    pending: list[tuple[Poly, frozenset[Var]]] = [(p, frozenset())]
+    while pending:
+        within, bound = pending.pop()
+        for atom in {atom for mono, _ in within.items for atom, _ in mono} - looked_at:
+            looked_at.add(atom)
+            if isinstance(atom, Apply):
+                found.update(best for best in _compared_with(atom) if best[1].free.isdisjoint(bound))
+            elif isinstance(atom, Read) and _compares(atom.tensor):
+                more, (body,) = unfold(atom)
+                pending.append((body, bound.union(more)))
     return found
+
+
+def _compared_with(atom: Apply) -> Iterator[tuple[Function, Poly]]:
+    """What an indicator compares something with, if it is the best one of a tensor."""
+    if atom.function == IS_ZERO:
+        yield from ((IS_ZERO, make_poly(((mono, 1),))) for mono, _ in atom.args[0].items if _is_best(mono))
+    elif atom.function == EQUAL:
+        alone = (arg for arg in atom.args if len(arg.items) == 1)
+        yield from ((EQUAL, arg) for arg in alone if _is_best(arg.items[0][0]))
+
+
+@once_a_session
+def _compares(tensor: Tensor) -> bool:
+    """Whether what a sum, or a name, is of holds an indicator that compares something with the best one of a tensor.
+    What is of deep definitions is asked for its sign again and again; few of these hold one."""
+    if tensor.kind not in ("sum", "term"):
+        return False
+    inside = {atom for body in tensor.bodies for mono, _ in body.items for atom, _ in mono}
+    own = any(isinstance(atom, Apply) and any(_compared_with(atom)) for atom in inside)
+    return own or any(_compares(atom.tensor) for atom in inside if isinstance(atom, Read))
 
 
 def _is_best(mono: Monomial) -> bool:

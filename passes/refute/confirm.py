@@ -164,7 +164,7 @@ class Confirmer:
     ) -> tuple[Evaluation, Evaluation]:
         """Both modules' evaluations at the precision that is set."""
         if self._literals is None:
-            self._literals = literals_of(self.pair)
+            self._literals = literals_of(self.pair.logical, self.pair.partitioned)
         self._literals.is_strict = is_strict
         elements, work = (getattr(self.session.limits, name) for name in stage.limits)
         room = self.session.limits.evaluation_room
@@ -174,8 +174,9 @@ class Confirmer:
         held = local_arguments(self.pair, given, maps)
         asked = partial(evaluate, only=results, real=stage.real, limits=limits, literals=self._literals)
         # what makes the logical module divide by zero is no witness; what makes a device do so, is one
-        whole = asked(self.pair.logical, given, 1, has_domains=True)
-        return whole, asked(self.pair.partitioned, held, devices, maps=maps)
+        instead = [self._literals.folded(module) for module in (self.pair.logical, self.pair.partitioned)]
+        whole = asked(self.pair.logical, given, 1, has_domains=True, instead=instead[0])
+        return whole, asked(self.pair.partitioned, held, devices, maps=maps, instead=instead[1])
 
     def _apart(self, whole: Evaluation, local: Evaluation, n: int) -> Difference | None:
         a, b = whole.results[n], local.results[n]

@@ -5,7 +5,7 @@ that it may be rounded from is the one tolerance that a refutation leaves, and i
 few bits say (0.5, 768, -inf) is meant as it is written, unless only one module says it and one of them computes with
 constants alone: 1.0 is what tanh(6) is folded to in a narrow type, 0 what is too small for a type and infinity what is
 too large. A constant that both modules hold was rounded once, when it was written; one that only one of them holds may
-be what several operations were folded to, and so may one of both that is near to what they come to (`folded_numbers`).
+be what several operations were folded to.
 
 That every use of a constant may stand for another number is more than is needed: in a deep module it leaves little to
 be told. So a constant that both hold is also taken for one and the same number (`is_strict`), and what differs then is
@@ -14,37 +14,38 @@ a difference if it is far more than a rounding (`CLEARLY`).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass
+from functools import partial, reduce
 
 import numpy as np
 
 from hlo_verify.evaluate.intervals import INTERVALS, hull, interval
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import bounds, is_complex, is_float, is_integer
+from hlo_verify.evaluate.state import Instead
 from hlo_verify.evaluate.undefined import apply
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.passes.refute.folded_numbers import (
-    CONSTANTS,
-    FOLDED,
-    FOLDED_NARROW,
-    WIDE,
-    FoldedNumbers,
-    folded_numbers,
-    moves,
-    precision,
-    roundings,
-    smallest,
-)
+from hlo_verify.passes.refute.folding import computed_of_constants, folded
 from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.element_types import finfo
 from hlo_verify.program.ir import Module, Name, Op, TensorType, operations
-from hlo_verify.program.pair import Pair
+from hlo_verify.program.operations import ROWS
+
+FOLDED = 256
+"""How many roundings a constant may be off by that only one module holds: 1.5e-5 of it in single precision. Tables of
+sines that were folded are off by that, and nobody tells two constants apart by so little."""
+
+FOLDED_NARROW = 2
+"""The same for types of fewer than `WIDE` bits, in which as many roundings would leave nothing of a number."""
+
+WIDE = 24
 
 CLEARLY = 1e-4
 """What values must differ by, as a fraction of the larger one, where constants of both modules are the same numbers."""
+
+CONSTANTS = frozenset({"constant", "iota"})
+"""Operations that values begin with which no argument takes part in."""
 
 ASSUMPTION = (
     "constants of floating point stand for any number that they may be rounded from, those that only one module has "
@@ -58,8 +59,6 @@ class Literals:
 
     shared: frozenset[float]
     """The constants that both modules hold."""
-    folded: FoldedNumbers = field(default_factory=FoldedNumbers)
-    """The numbers that the modules compute of constants alone: one of them may hold what is a plain number of both."""
     may_be_folded: bool = False
     """Whether a module computes with constants alone, so that the other may hold what comes of it."""
     may_be_too_large: bool = False
@@ -81,19 +80,29 @@ class Literals:
         is_shared = np.isin(values, list(self.shared))
         is_meant = ~np.isfinite(values) & (not self.may_be_too_large)
         plain = is_meant_as_written(values, bits) & (is_shared | is_meant | (not self.may_be_folded))
-        times = np.where(is_shared, not self.is_strict, roundings(bits))
-        off = times * np.abs(values) * 2.0**-bits
-        off = np.where(plain | np.isnan(values), 0.0, np.where(values == 0, smallest(dtype), off))
-        folded = np.where(is_shared, self._off_by_folding(values, dtype), 0.0)
-        self.is_used = self.is_used or not plain.all() or bool(folded.any())
-        return np.fmax(off, folded)
+        self.is_used = self.is_used or not plain.all()
+        roundings = np.where(is_shared, not self.is_strict, FOLDED if bits >= WIDE else FOLDED_NARROW)
+        off = roundings * np.abs(values) * 2.0**-bits
+        return np.where(plain | np.isnan(values), 0.0, np.where(values == 0, smallest(dtype), off))
 
-    def _off_by_folding(self, values: Array, dtype: str) -> Array:
-        each, at = np.unique(values, return_inverse=True)
-        found = [self.folded.off(value, dtype) if np.isfinite(value) else 0.0 for value in each.tolist()]
-        if self.folded.are_too_large:
-            found = [math.inf if np.isinf(value) else own for value, own in zip(each.tolist(), found, strict=True)]
-        return np.asarray(found)[at.reshape(values.shape)]
+    def folded(self, module: Module) -> dict[Name, Instead]:
+        """What a compiler may fold values of a module to, in place of these."""
+        return {name: partial(self._folded, dtype=dtype) for name, dtype in computed_of_constants(module.main).items()}
+
+    def _folded(self, values: Array, dtype: str) -> Array:
+        found = folded(values, dtype)
+        self.is_used = self.is_used or not np.array_equal(found, values)
+        return found
+
+
+def precision(dtype: str) -> int:
+    """The bits of the significand of a floating-point type."""
+    return int(finfo(dtype).nmant) + 1
+
+
+def smallest(dtype: str) -> float:
+    """The least positive number that a floating-point type holds with all of its bits."""
+    return float(finfo(dtype).smallest_normal)
 
 
 def is_plain(values: Array, bits: int) -> Array:
@@ -111,12 +120,11 @@ def is_meant_as_written(values: Array, bits: int) -> Array:
     return plain & ~counted if is_by_chance else plain
 
 
-def literals_of(pair: Pair) -> Literals:
+def literals_of(logical: Module, partitioned: Module) -> Literals:
     """The literals of a pair."""
-    shared = frozenset(_constants(pair.logical)) & frozenset(_constants(pair.partitioned))
-    modules = pair.logical, pair.partitioned
-    folded = folded_numbers((pair.logical, 1), (pair.partitioned, 1 if pair.arguments is None else pair.devices))
-    return Literals(shared, folded, any(map(computes_with_constants, modules)), any(map(may_be_too_large, modules)))
+    shared = frozenset(_constants(logical)) & frozenset(_constants(partitioned))
+    modules = logical, partitioned
+    return Literals(shared, any(map(computes_with_constants, modules)), any(map(may_be_too_large, modules)))
 
 
 def computes_with_constants(module: Module) -> bool:
@@ -127,8 +135,9 @@ def computes_with_constants(module: Module) -> bool:
         if not is_known:
             continue
         known.update(op.results)
-        is_moved = op.name in CONSTANTS or moves(op)
-        if not is_moved and any(is_float(type_.dtype) or is_complex(type_.dtype) for type_ in op.types):
+        row = ROWS.get(op.name)
+        moves = op.name in CONSTANTS or (row is not None and row.notation == "movement")
+        if not moves and any(is_float(type_.dtype) or is_complex(type_.dtype) for type_ in op.types):
             return True
     return False
 
@@ -143,7 +152,7 @@ def may_be_too_large(module: Module) -> bool:
         operands = [known[name] for name in op.operands]
         for name, type_ in zip(op.results, op.types, strict=True):
             found = None if is_complex(type_.dtype) else _range(op, type_, operands)
-            is_computed = op.name not in CONSTANTS and not moves(op)
+            is_computed = op.name not in CONSTANTS and not _moves(op)
             if found is None or (is_computed and is_float(type_.dtype) and not _fits(found, type_.dtype)):
                 return True
             known[name] = type_.dtype, found
@@ -152,6 +161,11 @@ def may_be_too_large(module: Module) -> bool:
 
 Range = tuple[str, Array]
 """A type, and an interval that holds some elements of it."""
+
+
+def _moves(op: Op) -> bool:
+    row = ROWS.get(op.name)
+    return row is not None and row.notation == "movement"
 
 
 def _fits(values: Array, dtype: str) -> bool:
@@ -167,7 +181,7 @@ def _range(op: Op, type_: TensorType, operands: Sequence[Range]) -> Array | None
         return interval(array.min(), array.max()) if array.size else interval(0.0, 0.0)
     if op.name == "iota":
         return interval(0.0, float(max(type_.shape, default=1)))
-    if moves(op) or op.name == "select":
+    if _moves(op) or op.name == "select":
         given = [values for dtype, values in operands if dtype == type_.dtype]
         return reduce(hull, given) if given else None
     if op.name == "convert":

@@ -160,11 +160,15 @@ def nearly_cancels_in_a_function(p: Program, c: str) -> None:
     p.apply("multiply", p.apply("subtract", one, other), p.constant(2.0))
 
 
+def three_thirds(p: Program, c: str) -> str:
+    return p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.0))
+
+
 def near_a_border(name: str) -> Callable[[Program, str], None]:
     """acos(x * c * 3) + y: where x is 1, of a number or of none."""
 
     def build(p: Program, c: str) -> None:
-        arg = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.0))
+        arg = three_thirds(p, c)
         p.lines.append(f"%v{len(p.lines)} = chlo.{name} {arg} : {KIND} -> {KIND}")
         p.apply("add", f"%v{len(p.lines) - 1}", "%y")
 
@@ -175,16 +179,14 @@ def of_a_difference(name: str) -> Callable[[Program, str], None]:
     """log(x * c * 3 - y): where x is y, of 0 or of what is none."""
 
     def build(p: Program, c: str) -> None:
-        arg = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.0))
-        p.apply("multiply", p.apply(name, p.apply("subtract", arg, "%y")), "%x")
+        p.apply("multiply", p.apply(name, p.apply("subtract", three_thirds(p, c), "%y")), "%x")
 
     return build
 
 
 def of_a_sum_of_differences(p: Program, c: str) -> None:
     """log(sum(x * c * 3 - y))"""
-    arg = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.0))
-    arg, zero = p.apply("subtract", arg, "%y"), p.constant(0.0, "tensor<f32>")
+    arg, zero = p.apply("subtract", three_thirds(p, c), "%y"), p.constant(0.0, "tensor<f32>")
     kind = f"({KIND}, tensor<f32>) -> tensor<f32>"
     total = p.add(f"reduce({arg} init: {zero}) applies stablehlo.add across dimensions = [0] : {kind}")
     p.add(f"log {total} : tensor<f32>")
@@ -192,21 +194,18 @@ def of_a_sum_of_differences(p: Program, c: str) -> None:
 
 def of_a_square(p: Program, c: str) -> None:
     """log(tanh(x * c * 3 - y) ** 2): a square is not far from 0 for its sign."""
-    arg = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.0))
-    root = p.apply("tanh", p.apply("subtract", arg, "%y"))
+    root = p.apply("tanh", p.apply("subtract", three_thirds(p, c), "%y"))
     p.apply("log", p.apply("multiply", root, root))
 
 
 def of_an_angle(p: Program, c: str) -> None:
     """atan2(x * c * 3 - y, y): half a turn, or its opposite, where x is y and both are negative."""
-    arg = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.0))
-    p.apply("atan2", p.apply("subtract", arg, "%y"), "%y")
+    p.apply("atan2", p.apply("subtract", three_thirds(p, c), "%y"), "%y")
 
 
 def next_to_one(p: Program, c: str) -> None:
     """log1p(-x * c * 3)"""
-    product = p.apply("multiply", p.apply("multiply", "%x", c), p.constant(-3.0))
-    p.apply("log_plus_one", product)
+    p.apply("log_plus_one", p.apply("negate", three_thirds(p, c)))
 
 
 STEEP = [
