@@ -5,7 +5,7 @@
 
 Where a root is a number, what it is of is not negative. So a variance that is written as a difference, of which nothing
 shows that, is divided by like any other (`terms.powers` has the same of what is seen to be positive). What cancels must
-not be 0, or an inverse of it is left: a reference may divide by it where something absorbs that, and be finite.
+not be 0: a reference may divide by it where something absorbs that, and be finite, as `minimum(1, 1/sqrt(t))` is.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def joined(mono: Monomial) -> Poly | None:
         if any(not isinstance(n, int) for n, _ in powers) or not _is_joint(powers):
             continue
         exponent = sum((n * power[0] for n, power in powers), Fraction(0))
-        if exponent >= 0 and any(power[0] < 0 for _, power in powers) and signs.of(base) & signs.ZERO:
-            continue  # what divides by 0 still does
+        if len({power[0] < 0 for _, power in powers}) > 1 and signs.of(base) & signs.ZERO:
+            continue
         times = prod(Fraction(multiple) ** int(n) for n, (_, multiple) in powers)
         rest = make_poly(((tuple((factor, n) for factor, n, power in own if power is None), times),))
         return algebra.expanded(rest, _written(base, exponent))

@@ -3,8 +3,8 @@
     inverse(sqrt(S)) * inverse(sqrt(S))  =  inverse(S)        S * inverse(sqrt(S))  =  sqrt(S)
 
 A power of base S is written as S, inverse(S), sqrt(S) and inverse(sqrt(S)), each at most as often as it needs to be.
-What cancels must not be 0: it is seen to be positive, or an inverse of it is left, `S * inverse(S)**2  =  inverse(S)`.
-Else, of what may be 0, roots are joined with roots and inverses with inverses.
+What cancels is seen to be positive. Of what may be 0, roots are joined with roots and inverses with inverses alone: at
+0 `inverse(S)` is an infinity, which a function may absorb (`minimum(1, 1/S)`), and `S * inverse(S)**2` no number.
 """
 
 from __future__ import annotations
@@ -91,8 +91,7 @@ def _join(powers: dict[Atom, Number], base: Poly, found: list[tuple[Atom, Fracti
     above = sum((e for _, e in found if e > 0), Fraction(0))
     below = sum((e for _, e in found if e < 0), Fraction(0))
     cancels = bool(above and below)
-    is_kept = above + below < 0 or signs.of(base) == signs.POSITIVE  # what divides by 0 still does
-    groups = [above, below] if cancels and not is_kept else [above + below]
+    groups = [above, below] if cancels and signs.of(base) != signs.POSITIVE else [above + below]
     new: dict[Atom, Number] = {}
     factor = Fraction(1)
     for exponent in groups:
@@ -102,19 +101,13 @@ def _join(powers: dict[Atom, Number], base: Poly, found: list[tuple[Atom, Fracti
             factor /= Fraction(base.constant) ** int(-exponent)
     if all(powers.get(atom) == n for atom, n in new.items()) and len(new) == len(found):
         return 1
-    _noted(cancels and len(groups) == 1, above + below)
-    before = {atom: powers.pop(atom) for atom, _ in found}
-    powers.update(new)
-    return plain(factor * _times(base, before) / _times(base, new))
-
-
-def _noted(cancelled: bool, exponent: Fraction) -> None:
-    if cancelled and exponent < 0:
-        used("an inverse of one base is left")
-    elif cancelled:
+    if cancels and len(groups) == 1:
         used("powers of a positive base")
     else:
         used("powers of one base")
+    before = {atom: powers.pop(atom) for atom, _ in found}
+    powers.update(new)
+    return plain(factor * _times(base, before) / _times(base, new))
 
 
 def _times(base: Poly, powers: Mapping[Atom, Number]) -> Fraction:

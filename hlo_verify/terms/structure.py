@@ -186,7 +186,6 @@ REWRITINGS = (
     Rewriting("product of products", "product v. product w. f", "product v,w. f", "extrema.reduce_product"),
     Rewriting("powers of one base", "inverse(sqrt(f))**2", "inverse(f)", "powers._join", "f is not negative"),
     Rewriting("powers of a positive base", "f * inverse(sqrt(f))", "sqrt(f)", "powers._join", "f is positive"),
-    Rewriting("an inverse of one base is left", "f * inverse(f)**2", "inverse(f)", "powers._join"),
     Rewriting("square of a root", "sqrt(f)**2", "f", "powers.squared_roots", "f is not negative"),
     Rewriting("square of an absolute value", "abs(f)**2", "f**2", "powers.squared_roots"),
     Rewriting("what its sign selects", "[f > 0] f", "maximum(f, 0)", "half_lines._join"),

@@ -51,6 +51,26 @@ POLES: dict[str, tuple[Function, Function]] = {
         lambda x, y: x / x * jnp.tanh(1 / x**2) * y,
     ),
     "a pole that is divided by": (lambda x, y: y / (1 + 1 / x**2), lambda x, y: x / x * (y / (1 + 1 / x**2))),
+    "a norm that clips": (
+        lambda x, y: x * jnp.minimum(1, 1 / jnp.sqrt((x * x).sum())),
+        lambda x, y: x * jnp.minimum(1, jnp.sqrt((x * x).sum()) / (x * x).sum()),
+    ),
+    "a positive part under a pole": (
+        lambda x, y: y * jnp.tanh(1 / jnp.maximum(x, 0)),
+        lambda x, y: y * jnp.tanh(jnp.maximum(x, 0) / jnp.maximum(x, 0) ** 2),
+    ),
+    "a root under a pole": (
+        lambda x, y: y * jnp.tanh(1 / jnp.sqrt(jnp.maximum(x, 0))),
+        lambda x, y: y * jnp.tanh(jnp.sqrt(jnp.maximum(x, 0)) / jnp.maximum(x, 0)),
+    ),
+    "a root's cube under a pole": (
+        lambda x, y: y * jnp.minimum(1 / (x * x).sum(), 5),
+        lambda x, y: y * jnp.minimum(jnp.sqrt((x * x).sum()) / jnp.sqrt((x * x).sum()) ** 3, 5),
+    ),
+    "a sum of sizes under a pole": (
+        lambda x, y: y / (1 + 1 / abs(x).sum()),
+        lambda x, y: y / (1 + abs(x).sum() / abs(x).sum() ** 2),
+    ),
     "what is no number is 0": (lambda x, y: jnp.nan_to_num(x / x), lambda x, y: 1 + 0 * x),
     "clipped on the side of a device": (
         lambda x, y: jnp.where(x > 2, 2 / x, 1),

@@ -156,7 +156,7 @@ def spread_of_all(x: jax.Array, y: jax.Array) -> jax.Array:
         (lambda u: jnp.sqrt(u) ** 4, lambda u: u * u, Verdict.PROVED),  # where the reference has a value
         (lambda u: u * u, lambda u: jnp.sqrt(u) ** 4, Verdict.UNKNOWN),
         (lambda u: 1 / u, lambda u: (1 / jnp.sqrt(u)) ** 2, Verdict.UNKNOWN),
-        (lambda u: 1 / jnp.sqrt(u), lambda u: jnp.sqrt(u) / u, Verdict.PROVED),
+        (lambda u: 1 / jnp.sqrt(u), lambda u: jnp.sqrt(u) / u, Verdict.UNKNOWN),  # of 0, an infinity and no number
         (lambda u: 1 / jnp.sqrt(u), lambda u: jnp.sqrt(u) / (2 * u), Verdict.UNKNOWN),
         (lambda u: 1 / u, lambda u: jnp.sqrt(-u) ** 2 / (u * -u), Verdict.UNKNOWN),
         (lambda u: u / jnp.sqrt(u * u), lambda u: jnp.ones_like(u), Verdict.UNKNOWN),

@@ -38,15 +38,6 @@ def _roots(case: Case) -> tuple[Poly, Array]:
     return algebra.expanded(inverse, inverse), case.each(lambda i, j: wanted)
 
 
-@instance("an inverse of one base is left")
-def _left(case: Case) -> tuple[Poly, Array]:
-    """Of 0 neither side is a number: the one is infinite, the other none."""
-    x, value = some(case, -2, 1, 3)
-    base = apply(real("abs"), (x,))
-    inverse = apply(INVERSE, (base,))
-    return algebra.expanded(base, algebra.expanded(inverse, inverse)), case.each(lambda i, j: 1 / abs(value))
-
-
 @instance("powers of a positive base")
 def _cancelled(case: Case) -> tuple[Poly, Array]:
     x, value = some(case, 0, 1, 3)

@@ -81,7 +81,7 @@ class Without:
 
 WITHOUT = {
     "powers of one base": Without(" or signs.of(base) & (signs.NEGATIVE | signs.BEYOND)", "", "powers.base_of"),
-    "powers of a positive base": Without("cancels and not is_kept", "False"),
+    "powers of a positive base": Without("cancels and signs.of(base) != signs.POSITIVE", "False"),
     "square of a root": Without(" or signs.of(base) & (signs.NEGATIVE | signs.BEYOND)", "", "powers.base_of"),
     "factor of a sum": Without(" or item[0] in selected", ""),
     "one point": Without("hi - lo + 1 == abs(c) and ", "", "sums.eliminated"),
