@@ -125,7 +125,7 @@ def verify(
         refute,
         None if witness is None else Path(witness),
         jobs if recheck else 0,
-        Session.begin(limits or Limits.of(effort), time_limit, session),
+        Session.begin(limits or Limits.of(effort), time_limit or None, session),
         (*preconditions.read(assume), *(given.assumed if given is not None else ())),
         declarations.read(approximations),
     )
@@ -233,7 +233,7 @@ def approximates(
 ) -> tuple[Shown, Module]:
     """Whether a module that nobody partitioned computes what a reference does, but for what is declared. With that
     module, under what is assumed of its arguments."""
-    session = Session.begin(Limits.of(effort), time_limit, None)
+    session = Session.begin(Limits.of(effort), time_limit or None, None)
     asked = Asked(True, None, 0, session, preconditions.read(assume), declarations.read(approximations))
     with as_said(session.custom_calls), conversion.until(session.deadline):
         report, module = as_written(module_of(reference, None), module_of(whole, devices), asked, None)

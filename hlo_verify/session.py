@@ -74,13 +74,12 @@ class Session:
 
     @classmethod
     def begin(cls, limits: Limits | None = None, seconds: float | None = None, given: Session | None = None) -> Session:
-        """One that starts now and may take so many seconds, 0 or None for any, with what was said of custom calls on a
-        `given` one.
+        """One that starts now and may take so many seconds, with what was said of custom calls on a `given` one.
 
         Raises `InputError` for a time that is no number of seconds.
         """
         check_seconds(seconds)
-        deadline = time.monotonic() + seconds if seconds else None
+        deadline = None if seconds is None else time.monotonic() + seconds
         return cls(limits or Limits(), deadline, custom_calls={} if given is None else dict(given.custom_calls))
 
     def fresh(self) -> Session:
