@@ -87,7 +87,7 @@ def equal(
         return True
     if total.within(most, lambda part: _equal_somehow(found, expected, inside, part), limit):
         return True
-    return any(total.could_be) and total.within(most, lambda part: _equal_apart(found, expected, inside, part), limit)
+    return bool(total.could_be) and total.within(most, lambda part: _equal_apart(found, expected, inside, part), limit)
 
 
 def _equal_apart(found: Poly, expected: Poly, inside: Poly, effort: Effort) -> bool:
@@ -122,11 +122,10 @@ def vanishes(p: Poly, effort: Effort, depth: int | None = None) -> bool:
     if without is not None:
         return vanishes(without, effort, depth)
     decided = decided_places.by_truths(settling.settled(p, effort))
-    parts = decided if effort.could_be and not effort.is_apart else thresholds.taken_apart(decided)
     if effort.is_apart:
-        decided = parts
-    elif parts is not decided:
-        effort.could_be.append(True)
+        decided = thresholds.taken_apart(decided)
+    elif not effort.could_be and thresholds.taken_apart(decided) is not decided:
+        effort.could_be.append(decided)
     if decided is not p:
         return vanishes(decided, effort, depth)
     if not differs_somewhere(p) and (_sums_vanish(p, effort, depth) or _by_cases(p, effort, depth)):

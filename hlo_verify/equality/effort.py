@@ -41,8 +41,8 @@ class Effort:
     """What each question to Z3 may take."""
     is_apart: bool = False
     """Whether conditions are taken apart (`thresholds`)."""
-    could_be: list[bool] = field(default_factory=list)
-    """True where they were not, and some could be."""
+    could_be: list[Poly] = field(default_factory=list)
+    """A term of which they were not, and could be, if there was one; of all efforts that are parts of one."""
 
     @property
     def limits(self) -> Limits:

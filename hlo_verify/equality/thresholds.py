@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from typing import TypeGuard
 
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, signs
@@ -28,12 +29,12 @@ def taken_apart(p: Poly) -> Poly:
     return algebra.with_atoms(p, _image)
 
 
-def _is_condition(atom: Atom) -> bool:
+def _is_condition(atom: Atom) -> TypeGuard[Apply]:
     return isinstance(atom, Apply) and atom.function == POSITIVE
 
 
 def _image(atom: Atom) -> Poly | None:
-    if not isinstance(atom, Apply) or atom.function != POSITIVE:
+    if not _is_condition(atom):
         return None
     q = atom.args[0]
     found = _of_extremum(q)

@@ -9,12 +9,11 @@ together is, or is 0 and not attained. A difference of exponentials has the sign
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TypeGuard
 
 from hlo_verify.limits import allows
 from hlo_verify.terms import signs, variances
 from hlo_verify.terms.addition import build
-from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, real
+from hlo_verify.terms.functions import INVERSE, real
 from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, make_poly
 from hlo_verify.terms.used import used
 
@@ -75,24 +74,22 @@ def _power(mono: Monomial, atom: Atom) -> Number:
 def _of_exponentials(p: Poly) -> int:
     """The signs that `c*k*exp(a) - c*exp(b)` may have: of c where k is 1 or more and a not below b, and so on."""
     from hlo_verify.terms.addition import scale
+    from hlo_verify.terms.factors import is_exponential
     from hlo_verify.terms.products import add
 
     if len(p.items) != 2 or p.items[0][1] * p.items[1][1] >= 0:
         return signs.ANY
     (mono, above), (other, below) = sorted(p.items, key=lambda item: item[1], reverse=True)
-    rests = [tuple(item for item in each if not _is_exponential(item[0])) for each in (mono, other)]
+    rests = [tuple(item for item in each if not is_exponential(item[0])) for each in (mono, other)]
     if rests[0] != rests[1] or len(rests[0]) == len(mono) == len(other):
         return signs.ANY
-    up, down = ([scale(a.args[0], n) for a, n in each if _is_exponential(a)] for each in (mono, other))
+    exponentials = ([(a, n) for a, n in each if isinstance(a, Apply) and is_exponential(a)] for each in (mono, other))
+    up, down = ([scale(a.args[0], n) for a, n in each] for each in exponentials)
     of_exponents = signs.of(add(*up, *(scale(e, -1) for e in down)))
     if above + below and of_exponents & (signs.NEGATIVE if above + below > 0 else signs.POSITIVE):
         return signs.ANY
     found = of_exponents if above + below == 0 else signs.POSITIVE if above + below > 0 else signs.NEGATIVE
     return signs.ANY if of_exponents & signs.BEYOND else signs.MULTIPLIED[found][signs.of_product(rests[0])]
-
-
-def _is_exponential(atom: Atom) -> TypeGuard[Apply]:
-    return isinstance(atom, Apply) and atom.function == EXPONENTIAL
 
 
 def _by_bounds(p: Poly) -> int:

@@ -152,11 +152,19 @@ def _proof_of_both(
     proof, far = _proof_read_on(first, second, partitioned, alone, account)
     if proof is None:
         return None, far
-    pairs = ((first, partitioned), readings[0]), (alone(second), readings[1])
-    far = next(filter(None, (amplified(*pair, reading.meant, account.session) for pair, reading in pairs)), None)
+    far = _amplified_in_either(readings, partitioned, alone, account)
     if far is not None:
         return None, far
     return _also_said(proof, *(reading.said for reading in readings)), None
+
+
+def _amplified_in_either(
+    readings: tuple[Reading, Reading], partitioned: Module, alone: Callable[[Module], Modules], account: Account
+) -> Amplified | None:
+    """What makes a rounding of one of two readings more than that."""
+    first, second = readings
+    pairs = ((first.module, partitioned), first), (alone(second.module), second)
+    return next(filter(None, (amplified(*pair, reading.meant, account.session) for pair, reading in pairs)), None)
 
 
 def _proof_read_on(
@@ -185,8 +193,7 @@ def _proof_with_rests(
         proof, far = _proof_read_on(first, second, partitioned, alone, account)
         if proof is None:
             return None, amplifies or far
-        pairs = ((first, partitioned), rests[0]), (alone(second), rests[1])
-        far = next(filter(None, (amplified(*pair, reading.meant, account.session) for pair, reading in pairs)), None)
+        far = _amplified_in_either(rests, partitioned, alone, account)
         if far is None:
             return _also_said(proof, *(rest.said for rest in rests)), None
         amplifies = amplifies or far

@@ -21,7 +21,8 @@ from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.evaluate.state import Limits
 from hlo_verify.limits import allows, limit_of
-from hlo_verify.passes.refute.literals import CONSTANTS, is_plain, precision
+from hlo_verify.passes.refute.folding import CONSTANTS
+from hlo_verify.passes.refute.literals import is_plain, precision
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, used
 from hlo_verify.program.op_families import FILLS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES, is_new

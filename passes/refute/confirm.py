@@ -21,9 +21,10 @@ from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Maps
 from hlo_verify.evaluate.needed import needs
 from hlo_verify.evaluate.numbers import exact
-from hlo_verify.evaluate.state import WEIGHTS
+from hlo_verify.evaluate.state import WEIGHTS, Instead
 from hlo_verify.passes.refute.literals import CLEARLY, Literals, literals_of
 from hlo_verify.passes.refute.trial import Inputs, Trial, local_arguments
+from hlo_verify.program.ir import Name
 from hlo_verify.program.pair import Pair
 from hlo_verify.session import Session
 
@@ -74,6 +75,8 @@ class Confirmer:
     pair: Pair
     session: Session = field(default_factory=Session)
     _literals: Literals | None = None
+    _folded: list[dict[Name, Instead]] = field(default_factory=list)
+    """What is in place of values of each module."""
     _elements: float = math.inf
 
     @property
@@ -165,6 +168,7 @@ class Confirmer:
         """Both modules' evaluations at the precision that is set."""
         if self._literals is None:
             self._literals = literals_of(self.pair.logical, self.pair.partitioned)
+            self._folded = [self._literals.folded(module) for module in (self.pair.logical, self.pair.partitioned)]
         self._literals.is_strict = is_strict
         elements, work = (getattr(self.session.limits, name) for name in stage.limits)
         room = self.session.limits.evaluation_room
@@ -174,9 +178,9 @@ class Confirmer:
         held = local_arguments(self.pair, given, maps)
         asked = partial(evaluate, only=results, real=stage.real, limits=limits, literals=self._literals)
         # what makes the logical module divide by zero is no witness; what makes a device do so, is one
-        instead = [self._literals.folded(module) for module in (self.pair.logical, self.pair.partitioned)]
-        whole = asked(self.pair.logical, given, 1, has_domains=True, instead=instead[0])
-        return whole, asked(self.pair.partitioned, held, devices, maps=maps, instead=instead[1])
+        of_whole, of_parts = self._folded
+        whole = asked(self.pair.logical, given, 1, has_domains=True, instead=of_whole)
+        return whole, asked(self.pair.partitioned, held, devices, maps=maps, instead=of_parts)
 
     def _apart(self, whole: Evaluation, local: Evaluation, n: int) -> Difference | None:
         a, b = whole.results[n], local.results[n]

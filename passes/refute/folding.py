@@ -14,8 +14,17 @@ from flint import acb, arb
 from hlo_verify.evaluate import balls, intervals
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.program.element_types import DTYPES, finfo, is_float
-from hlo_verify.program.ir import Function, Name, operations, used
+from hlo_verify.program.ir import Function, Name, Op, operations, used
 from hlo_verify.program.operations import ROWS
+
+CONSTANTS = frozenset({"constant", "iota"})
+"""Operations that values begin with which no argument takes part in."""
+
+
+def moves(op: Op) -> bool:
+    """Whether an operation makes no number that was not there."""
+    row = ROWS.get(op.name)
+    return row is not None and row.notation == "movement"
 
 
 def computed_of_constants(function: Function) -> dict[Name, str]:
@@ -24,12 +33,10 @@ def computed_of_constants(function: Function) -> dict[Name, str]:
     known: set[Name] = set()
     found = {}
     for op in operations(function):
-        begins = op.name in ("constant", "iota")
-        if not begins and not (op.operands and known.issuperset(used(op))):
+        if op.name not in CONSTANTS and not (op.operands and known.issuperset(used(op))):
             continue
         known.update(op.results)
-        row = ROWS.get(op.name)
-        if op.name == "constant" or (row is not None and row.notation == "movement"):
+        if op.name == "constant" or moves(op):
             continue
         for name, type_ in zip(op.results, op.types, strict=True):
             dtype = type_.dtype.removeprefix("complex<").removesuffix(">")

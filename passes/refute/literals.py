@@ -26,11 +26,10 @@ from hlo_verify.evaluate.numbers import bounds, is_complex, is_float, is_integer
 from hlo_verify.evaluate.state import Instead
 from hlo_verify.evaluate.undefined import apply
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.passes.refute.folding import computed_of_constants, folded
+from hlo_verify.passes.refute.folding import CONSTANTS, computed_of_constants, folded, moves
 from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.element_types import finfo
 from hlo_verify.program.ir import Module, Name, Op, TensorType, operations
-from hlo_verify.program.operations import ROWS
 
 FOLDED = 256
 """How many roundings a constant may be off by that only one module holds: 1.5e-5 of it in single precision. Tables of
@@ -43,9 +42,6 @@ WIDE = 24
 
 CLEARLY = 1e-4
 """What values must differ by, as a fraction of the larger one, where constants of both modules are the same numbers."""
-
-CONSTANTS = frozenset({"constant", "iota"})
-"""Operations that values begin with which no argument takes part in."""
 
 ASSUMPTION = (
     "constants of floating point stand for any number that they may be rounded from, those that only one module has "
@@ -135,9 +131,8 @@ def computes_with_constants(module: Module) -> bool:
         if not is_known:
             continue
         known.update(op.results)
-        row = ROWS.get(op.name)
-        moves = op.name in CONSTANTS or (row is not None and row.notation == "movement")
-        if not moves and any(is_float(type_.dtype) or is_complex(type_.dtype) for type_ in op.types):
+        is_moved = op.name in CONSTANTS or moves(op)
+        if not is_moved and any(is_float(type_.dtype) or is_complex(type_.dtype) for type_ in op.types):
             return True
     return False
 
@@ -152,7 +147,7 @@ def may_be_too_large(module: Module) -> bool:
         operands = [known[name] for name in op.operands]
         for name, type_ in zip(op.results, op.types, strict=True):
             found = None if is_complex(type_.dtype) else _range(op, type_, operands)
-            is_computed = op.name not in CONSTANTS and not _moves(op)
+            is_computed = op.name not in CONSTANTS and not moves(op)
             if found is None or (is_computed and is_float(type_.dtype) and not _fits(found, type_.dtype)):
                 return True
             known[name] = type_.dtype, found
@@ -161,11 +156,6 @@ def may_be_too_large(module: Module) -> bool:
 
 Range = tuple[str, Array]
 """A type, and an interval that holds some elements of it."""
-
-
-def _moves(op: Op) -> bool:
-    row = ROWS.get(op.name)
-    return row is not None and row.notation == "movement"
 
 
 def _fits(values: Array, dtype: str) -> bool:
@@ -181,7 +171,7 @@ def _range(op: Op, type_: TensorType, operands: Sequence[Range]) -> Array | None
         return interval(array.min(), array.max()) if array.size else interval(0.0, 0.0)
     if op.name == "iota":
         return interval(0.0, float(max(type_.shape, default=1)))
-    if _moves(op) or op.name == "select":
+    if moves(op) or op.name == "select":
         given = [values for dtype, values in operands if dtype == type_.dtype]
         return reduce(hull, given) if given else None
     if op.name == "convert":

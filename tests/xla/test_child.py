@@ -120,5 +120,6 @@ assert os.waitpid(forked, 0)[1] == 0 and child.take(2) is own
 child.keep(own)
 print(own.process.pid)
 """
-    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    command = [sys.executable, "-W", "ignore::DeprecationWarning:__main__", "-c", program]  # of a fork beside a thread
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert not Path(f"/proc/{int(done.stdout)}").exists() and not done.stderr
