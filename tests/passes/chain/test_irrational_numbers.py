@@ -62,7 +62,17 @@ def normal(x: jax.Array) -> jax.Array:
     return jnp.exp(-((x / ROOT) ** 2)) / DENSITY
 
 
+def spelled_out(x: jax.Array) -> jax.Array:
+    """The slope of an exact GELU as jax 0.10 takes it."""
+    half = np.float32(math.sqrt(0.5))
+    return 0.5 * lax.erfc(-x * half) + 0.5 * x * half * np.float32(2 / math.sqrt(math.pi)) * jnp.exp(-((x * half) ** 2))
+
+
+BY_JAX = ("exact GELU", "exact GELU by a product", "half of the slope of an error function")
+"""Of which newer versions of jax take the slopes by polynomials of the digits of x: these are other functions."""
+
 SLOPES: dict[str, tuple[Slope, Slope]] = {
+    "exact GELU spelled out": (spelled_out, by_hand()),
     "exact GELU": (gelu, by_hand()),
     "exact GELU by a product": (
         gelu,
@@ -82,6 +92,8 @@ SLOPES: dict[str, tuple[Slope, Slope]] = {
 @pytest.mark.parametrize("name", SLOPES)
 def test_spellings_with_roots(name: str) -> None:
     """Of those that are other ones, no witness is looked for."""
+    if name in BY_JAX and jax.__version_info__ >= (0, 11):
+        pytest.skip("jax takes slopes of error functions by polynomials")
     whole, part = SLOPES[name]
     local = jax.shard_map(part, mesh=MESH, in_specs=P("d"), out_specs=P("d"))
     found = hlo_verify.check(whole, local, jax.ShapeDtypeStruct((8,), jnp.float32), refute=False)
