@@ -29,7 +29,7 @@ from hlo_verify.terms.widening import widened
 
 def plain(value: Number) -> Number:
     """The number, as an int if it is whole."""
-    return value.numerator if isinstance(value, Fraction) and value.denominator == 1 else value
+    return value.numerator if value.__class__ is Fraction and value.denominator == 1 else value
 
 
 def build(terms: dict[Monomial, Number]) -> Poly:

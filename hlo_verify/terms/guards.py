@@ -14,6 +14,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.index.residues import is_never_between
 from hlo_verify.looking import look
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms.assumed_order import compared
 from hlo_verify.terms.functions import POSITIVE
 from hlo_verify.terms.term import (
@@ -67,6 +68,7 @@ def _is_asked(atom: Atom) -> bool:
     return atom.boolean and isinstance(atom, Guard | Read)
 
 
+@once_a_session
 def _count_asked(g: Guard) -> Poly | None:
     """What a guard says of conditions that it counts, or of integers of which it asks about the greatest."""
     if not any(isinstance(atom, expr.Opaque) and atom.operator == "value" for atom, _ in g.form.items):

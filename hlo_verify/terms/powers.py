@@ -9,7 +9,7 @@ What cancels is seen to be positive. Of what may be 0, roots are joined with roo
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly
 
 HALF = Fraction(1, 2)
+
+Joined = tuple[tuple[tuple["Atom", int], ...], "Number"]
+"""Factors, each with its power, and what they are multiplied by."""
 
 
 def base_of(function: Function, args: tuple[Poly, ...]) -> tuple[Poly, Fraction] | None:
@@ -77,37 +80,55 @@ def _plain(base: Poly) -> Poly:
 def _made_one(powers: dict[Atom, Number], base: Poly, atoms: list[Apply]) -> Number:
     """Make the powers of a base one; the number that the product is multiplied by then."""
     own = _plain(base).atom
-    found: list[tuple[Atom, Fraction]] = [(a, a.power[1] * Fraction(powers[a])) for a in atoms if a.power]
+    found: list[tuple[Atom, Number]] = [(a, powers[a]) for a in atoms]
     if own is not None and own in powers:
-        found.append((own, Fraction(powers[own])))
-    if len(found) > 1 or (own is not None and found[0][1] >= 1) or found[0][1] < -HALF:
-        return _join(powers, base, found)
-    return 1
+        found.append((own, powers[own]))
+    made = _one_power(base, tuple(found))
+    if made is None:
+        return 1
+    new, factor = made
+    for atom, _ in found:
+        del powers[atom]
+    for atom, n in new:  # which is there, as a power of another multiple of the base
+        powers[atom] = powers.get(atom, 0) + n
+    return factor
 
 
-def _join(powers: dict[Atom, Number], base: Poly, found: list[tuple[Atom, Fraction]]) -> Number:
+@once_a_session
+def _one_power(base: Poly, found: tuple[tuple[Atom, Number], ...]) -> Joined | None:
+    return _join(base, found)
+
+
+def _join(base: Poly, found: tuple[tuple[Atom, Number], ...]) -> Joined | None:
+    """Powers of a base as one; None where they are."""
     from hlo_verify.terms.addition import plain
 
-    above = sum((e for _, e in found if e > 0), Fraction(0))
-    below = sum((e for _, e in found if e < 0), Fraction(0))
+    own = _plain(base).atom
+    exponents = [n * (1 if atom is own else _exponent(atom)) for atom, n in found]
+    if len(found) == 1 and -HALF <= exponents[0] < 1:
+        return None
+    above, below = sum(e for e in exponents if e > 0), sum(e for e in exponents if e < 0)
     cancels = bool(above and below)
     groups = [above, below] if cancels and signs.of(base) != signs.POSITIVE else [above + below]
-    new: dict[Atom, Number] = {}
+    new: dict[Atom, int] = {}
     factor = Fraction(1)
     for exponent in groups:
-        for atom, n in _written(base, exponent):
-            new[atom] = n
+        new |= _written(base, Fraction(exponent))
         if exponent < 0 and base.constant:
             factor /= Fraction(base.constant) ** int(-exponent)
-    if all(powers.get(atom) == n for atom, n in new.items()) and len(new) == len(found):
-        return 1
+    if new == dict(found):
+        return None
     if cancels and len(groups) == 1:
         used("powers of a positive base")
     else:
         used("powers of one base")
-    before = {atom: powers.pop(atom) for atom, _ in found}
-    powers.update(new)
-    return plain(factor * _times(base, before) / _times(base, new))
+    return tuple(new.items()), plain(factor * _times(base, dict(found)) / _times(base, new))
+
+
+def _exponent(atom: Atom) -> Fraction:
+    """Which power of its base a root or an inverse is."""
+    power: tuple[Poly, Fraction] = atom.power  # type: ignore[union-attr, assignment]
+    return power[1]
 
 
 def _times(base: Poly, powers: Mapping[Atom, Number]) -> Fraction:
@@ -130,22 +151,24 @@ def _multiple(base: Poly) -> Fraction:
     return Fraction(1) if _plain(base) is base else Fraction(leading(base))
 
 
-def _written(base: Poly, exponent: Fraction) -> Sequence[tuple[Atom, int]]:
+def _written(base: Poly, exponent: Fraction) -> dict[Atom, int]:
     """The factors that a power is written as, but for numbers; the square of a root stays one where the base is no
     multiple of an atom."""
     from hlo_verify.terms.term import make_apply, of_atom
 
     if not exponent:
-        return []
+        return {}
     root, own = make_apply(SQRT, (base,)), _plain(base)
-    if exponent > 0:
-        if own.atom is None:
-            return [(root, int(2 * exponent))]
-        whole, rest = divmod(exponent, 1)
-        return [(own.atom, int(whole))] * bool(whole) + [(root, 1)] * bool(rest)
-    whole, rest = divmod(-exponent, 1)
-    wholes = [] if own.constant else [(make_apply(INVERSE, (own,)), int(whole))] * bool(whole)
-    return wholes + [(make_apply(INVERSE, (of_atom(root),)), 1)] * bool(rest)
+    if exponent > 0 and own.atom is None:
+        return {root: int(2 * exponent)}
+    whole, rest = divmod(abs(exponent), 1)
+    factors: list[tuple[Atom, Number]] = []
+    if exponent > 0 and own.atom is not None:
+        factors = [(own.atom, whole), (root, 2 * rest)]
+    else:
+        wholes = 0 if own.constant else whole
+        factors = [(make_apply(INVERSE, (own,)), wholes), (make_apply(INVERSE, (of_atom(root),)), 2 * rest)]
+    return {atom: int(n) for atom, n in factors if n}
 
 
 def multiple(p: Poly, base: Poly) -> Poly | None:
@@ -164,9 +187,11 @@ def multiple(p: Poly, base: Poly) -> Poly | None:
 def squared_roots(mono: Monomial) -> tuple[Monomial, Poly, int] | None:
     """A product that has the square of a root, or of an absolute value, as a factor: the rest of it, what the root is
     of, and the power of that."""
-    from hlo_verify.terms.term import Apply
-
     for n, (atom, k) in enumerate(mono):
+        if k == 1:  # nearly all: each product that is made is asked
+            continue
+        from hlo_verify.terms.term import Apply
+
         if not isinstance(k, int) or k < 2 or not isinstance(atom, Apply):
             continue
         left = ((atom, 1),) if k % 2 else ()

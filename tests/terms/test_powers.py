@@ -6,16 +6,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
-from itertools import permutations
+from itertools import combinations_with_replacement, permutations
+from math import prod
 
+import numpy as np
 import pytest
 
 from hlo_verify.index import expr
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, sums
-from hlo_verify.terms.functions import INVERSE, SQRT
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, SQRT
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Poly, number, tensor
+from tests.support.evaluate import Evaluator
 
 SCALES = [1, 3, Fraction(1, 7168), Fraction(1, 4096), Fraction(2, 3)]
 
@@ -62,6 +65,23 @@ def test_roots_of_multiples_stay_apart() -> None:
         two, three = (apply(SQRT, (algebra.scale(base, k),)) for k in (2, 3))
         assert len(products([two, three])) == 1
         assert algebra.multiply(two, two) is algebra.scale(base, 2)
+
+
+@pytest.mark.parametrize("is_a_sum", [True, False])
+def test_powers_of_multiples_are_the_same_number(is_a_sum: bool) -> None:
+    """Roots of two multiples stay apart, and their squares are inverses of one."""
+    with Session().on():
+        source = tensor("argument", "x", "f32", (1,))
+        x = algebra.read(source, (expr.constant(0),))
+        base = algebra.add(number(1), algebra.multiply(x, x)) if is_a_sum else apply(EXPONENTIAL, (x,))
+        roots = [apply(SQRT, (algebra.scale(base, k),)) for k in (1, 2, 3)]
+        factors = [base, apply(INVERSE, (base,)), *roots, *(apply(INVERSE, (root,)) for root in roots)]
+        evaluator = Evaluator({source: np.array([0.75])})
+        values = {factor: float(evaluator.poly(factor, {})) for factor in factors}
+        for several in combinations_with_replacement(factors, 5):
+            ordered = several[::2] + several[1::2]
+            found = evaluator.poly(reduce(algebra.multiply, ordered), {})
+            assert np.isclose(float(found), prod(values[factor] for factor in several)), ordered
 
 
 @pytest.mark.parametrize(
