@@ -178,6 +178,8 @@ def _range(op: Op, type_: TensorType, operands: Sequence[Range]) -> Array | None
         return operands[0][1]
     if type_.dtype == "i1" or is_integer(type_.dtype):
         return interval(*map(float, (0, 1) if type_.dtype == "i1" else bounds(type_.dtype)))
+    if any(is_integer(dtype) for dtype, _ in operands):
+        return None  # the bits of an integer
     try:
         dtypes, values = zip(*operands, strict=True)
         with np.errstate(all="ignore"):

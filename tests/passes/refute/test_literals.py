@@ -234,3 +234,17 @@ def test_a_table_that_is_computed_by_position_is_not_refuted() -> None:
     on_devices = jax.shard_map(local, mesh=mesh, in_specs=P("d"), out_specs=P("d"))
     found = hlo_verify.check(lambda x: x * table, on_devices, jax.ShapeDtypeStruct((4096, 1), jnp.float32))
     assert found.verdict is not Verdict.REFUTED
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_the_bits_of_integers_that_are_constants(bits: int) -> None:
+    """Their ranges say nothing of a number that has these bits: in a narrow type, it may be beyond the largest."""
+    dtype = {8: "f8E5M2", 16: "bf16", 32: "f32"}[bits]
+    one, two = {8: (0x3C, 0x40), 16: (0x3F80, 0x4000), 32: (0x3F800000, 0x40000000)}[bits]
+    lines = f"""%a = stablehlo.constant dense<0> : tensor<4xui{bits}>
+        %c = stablehlo.constant dense<OTHER> : tensor<4xui{bits}>
+        %d = stablehlo.or %a, %c : tensor<4xui{bits}>
+        %b = stablehlo.bitcast_convert %d : (tensor<4xui{bits}>) -> TYPE"""
+    pair = [plus(dtype, lines.replace("OTHER", str(number))) for number in (one, two)]
+    assert hlo_verify.verify(*pair).verdict is (Verdict.REFUTED if bits == 32 else Verdict.UNKNOWN)
+    assert hlo_verify.verify(pair[0], pair[0]).verdict is Verdict.PROVED
