@@ -10,7 +10,7 @@ from itertools import chain
 from hlo_verify.passes.chain.added_masks import both_chosen
 from hlo_verify.passes.chain.amplified import Amplified, amplified
 from hlo_verify.passes.chain.folded_constants import Reading, with_irrationals, with_quotients, with_rests
-from hlo_verify.passes.chain.masking_numbers import mask_otherwise, masked_alike
+from hlo_verify.passes.chain.masking_numbers import both_infinite, mask_otherwise, masked_alike
 from hlo_verify.passes.chain.proofs import (
     Modules,
     Proof,
@@ -42,6 +42,8 @@ def mask_by_others(given: Module, partitioned: Module, session: Session) -> bool
         return False
     if mask_otherwise(given, partitioned) and any(True for _ in masked_alike(given, partitioned, session)):
         return True
+    if both_infinite(given, partitioned) is not None:
+        return True
     return _adds_alone(*both_chosen(given, partitioned))
 
 
@@ -52,6 +54,10 @@ def _adds_alone(first: Module | None, second: Module | None) -> bool:
 
 def proof_by_people(given: Module, partitioned: Module, account: Account) -> tuple[Proof | None, Amplified | None]:
     """A proof of some reading of the modules; or, if none is found, where a reading amplifies roundings."""
+    infinite = both_infinite(given, partitioned)
+    proof = infinite and proof_if_alike(*infinite, account)
+    if infinite and proof is not None and not are_seen_apart(given, partitioned, account.session):
+        return _also_said(proof, *(module.notes for module in infinite)), None
     chosen = both_chosen(given, partitioned)
     proof, far = (None, None) if _adds_alone(*chosen) else _proof_as_masked(given, partitioned, account)
     if proof is None and any(chosen):

@@ -21,7 +21,7 @@ from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.closed_values import closed_values
 from hlo_verify.passes.chain.constant_values import known_numbers
 from hlo_verify.passes.chain.masked import ABOVE, FAR
-from hlo_verify.passes.chain.masked_scores import MOVED, MaskWalk, is_mask, numbers_in
+from hlo_verify.passes.chain.masked_scores import MOVED, MaskWalk, devices_of, is_mask, numbers_in
 from hlo_verify.passes.chain.reached import at_zero
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
@@ -66,6 +66,29 @@ def masked_alike(given: Module, partitioned: Module, session: Session) -> Iterat
             where = "" if is_left else "; where the largest of scores is taken, not all of them are masked"
             said = f"{masks}, which masks scores, is read as {other:.9g}: {BELOW}{where}"
             yield replace(read_as(given, other), notes=(*given.notes, said))
+
+
+def both_infinite(given: Module, partitioned: Module) -> tuple[Module, Module] | None:
+    """Both modules with minus infinity in the place of the numbers that mask in them, if devices mask by a number: of
+    keys that these mask beside those that the given one does, as in a halo before the first row, a sum would have
+    exponentials that it has not. None where some largest may be of nothing but what is masked."""
+    if masks_of(partitioned) <= {-inf}:
+        return None
+    first, second = map(_as_infinite, (given, partitioned))
+    return None if first is None or second is None else (first, second)
+
+
+def _as_infinite(module: Module) -> Module | None:
+    """A module with minus infinity in the place of its numbers, if what masks hangs on no argument and the largest of
+    scores is shown to be one on each device."""
+    if masks_of(module) <= {-inf}:
+        return module
+    walk = MaskWalk(known_numbers(module.main))
+    is_closed = walk.is_harmless(module) and walk.conditions <= closed_values(module.main).keys()
+    infinite = read_as(module, -inf)
+    if not is_closed or walk.is_taken_inside or not are_finite_at_zero(infinite, walk.largest, devices_of(module)):
+        return None
+    return replace(infinite, notes=(*module.notes, f"what masks scores is read as minus infinity: {BELOW}"))
 
 
 def _is_asked_of(function: Function, walk: MaskWalk) -> bool:
