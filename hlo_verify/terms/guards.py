@@ -73,10 +73,11 @@ def _count_asked(g: Guard) -> Poly | None:
     """What a guard says of conditions that it counts, or of integers of which it asks about the greatest."""
     if not any(isinstance(atom, expr.Opaque) and atom.operator == "value" for atom, _ in g.form.items):
         return None
-    from hlo_verify.terms.truths import asked_of_extremum, asked_of_integers  # whose extrema are built on guards
+    from hlo_verify.terms.order_counts import asked_of_order  # whose definitions are built on guards
+    from hlo_verify.terms.truths import asked_of_extremum, asked_of_integers
 
-    found = asked_of_integers(g.form, g.lo, g.hi)
-    return asked_of_extremum(g.form, g.lo, g.hi) if found is None else found
+    asked = (ask(g.form, g.lo, g.hi) for ask in (asked_of_integers, asked_of_order, asked_of_extremum))
+    return next((found for found in asked if found is not None), None)
 
 
 def _not(condition: Poly) -> Poly:

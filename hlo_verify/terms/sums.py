@@ -30,6 +30,7 @@ from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.losses import selected_by, separated, tidied, without_zeros
 from hlo_verify.terms.merging import merge_in
+from hlo_verify.terms.order_counts import how_many_below
 from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Monomial, Number, Poly, Read, Tensor, make_poly
 from hlo_verify.terms.told_places import told
 from hlo_verify.terms.used import used
@@ -85,6 +86,9 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
     """The sum of a product every factor of which depends on a bound variable."""
     if not bound:
         return _product(items)
+    count = how_many_below(bound, items)
+    if count is not None:
+        return algebra.of_index(count)
     factors = [item for item in items if not isinstance(item[0], Guard)]
     if len(factors) == 1 and factors[0][1] == 1:
         atom = factors[0][0]

@@ -103,6 +103,8 @@ WITHOUT = {
     "sign of an extremum": Without(" and not atom.args[0].doubt", "", "truths.sign_of"),
     "product of truth values": Without("truths.is_truth(p)", "True"),
     "as many as there are": Without("all(atom.boolean for atom, _ in mono)", "True", "truths._is_product"),
+    "place in order": Without("if place.lo < 0 or place.hi >= v.size:", "if False:", "order_counts._at_most"),
+    "how many are below": Without("if count.lo < 0 or count.hi > v.size:", "if False:"),
     "choice between an integer and a bound": Without(
         "if not low <= n.const <= high:", "if False:", "comparing._chosen"
     ),

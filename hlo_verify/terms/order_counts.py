@@ -1,0 +1,131 @@
+"""How many integers lie below another, compared with a place in their order: what the integer there is.
+
+    [count v. [f(v) <= k]  <= r]   is  [f in order at r  > k]        for 0 <= r < n, the number of those counted
+    [count v. [f(v) >= k]  <= r]   is  [f in order at n-1-r  < k]
+     count k. [k < e]              is  e                            for an integer 0 <= e <= n that is looked up
+
+So where tokens lie sorted by their expert, row r is one of expert k where as many belong to those before k as are at
+most r, and more than r to those up to k. That is how groups of a ragged product are told apart, by offsets; and how
+many of these are at most r is what expert row r is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Index, Opaque, Var
+from hlo_verify.memory import once_a_session
+from hlo_verify.terms import guards
+from hlo_verify.terms.assumed_order import is_ascending_along, is_permutation_along
+from hlo_verify.terms.counts import multiple_of
+from hlo_verify.terms.definitions import define
+from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.machine import as_index, own_value
+from hlo_verify.terms.ordered import VALUES, is_ordered
+from hlo_verify.terms.products import multiply, subtract
+from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Number, Poly, Read, Tensor, value_of
+from hlo_verify.terms.truths import is_count, what_is_counted
+from hlo_verify.terms.used import used
+
+Bound = int | None
+
+
+def how_many_below(bound: Sequence[Var], items: Sequence[tuple[Atom, Number]]) -> Index | None:
+    """For how many values of a variable a single condition on it and on integers that are looked up holds, `v < e`
+    with 0 <= e <= n, or `v >= e`; None of others."""
+    if len(bound) != 1 or len(items) != 1 or not isinstance(guard := items[0][0], Guard):
+        return None
+    (v,) = bound
+    c = multiple_of(v, guard.form)
+    rest = expr.subtract(guard.form, expr.scale(expr.of_var(v), c))
+    if abs(c) != 1 or v in rest.free or not any(map(_is_looked_up, rest.items)):
+        return None
+    if guard.lo is None and guard.hi is not None:
+        reach = expr.shift(expr.scale(rest, -1), guard.hi)  # c*v is at most that
+    elif guard.hi is None and guard.lo is not None:
+        reach = expr.shift(rest, -guard.lo)  # -c*v is
+    else:
+        return None
+    count = expr.shift(reach, 1 if (c > 0) == (guard.lo is None) else v.size)
+    if count.lo < 0 or count.hi > v.size:
+        return None
+    used("how many are below")
+    return count
+
+
+def asked_of_order(form: Index, lo: Bound, hi: Bound) -> Poly | None:
+    """`[lo <= form <= hi]` where a form is a place less a count of integers that lie below another, or above; None
+    where it is none of these."""
+    for part, c in form.items:
+        rest = expr.subtract(form, expr.scale(expr.of_atom(part), c))
+        if abs(c) != 1 or not rest.items or any(isinstance(other, Opaque) for other, _ in rest.items):
+            continue
+        counted = _below(part)
+        if counted is None:
+            continue
+        most, least = (hi, lo) if c > 0 else (None if lo is None else -lo, None if hi is None else -hi)
+        place = expr.scale(rest, -c)
+        within = ONE if most is None else _at_most(counted, expr.shift(place, most))
+        below = ZERO if least is None else _at_most(counted, expr.shift(place, least - 1))
+        if within is not None and below is not None:
+            used("place in order")
+            return multiply(within, subtract(ONE, below))
+    return None
+
+
+def _is_looked_up(item: tuple[expr.Atom, int]) -> bool:
+    return isinstance(item[0], Opaque) and item[0].operator == "value"
+
+
+Counted = tuple[Var, Opaque, Guard]
+"""What is counted: the values of a variable for which an integer is bounded on one side, and the condition."""
+
+
+def _below(part: expr.Atom) -> Counted | None:
+    """What an integer counts, if those are elements that are at most something, or at least."""
+    count = value_of(part).atom if isinstance(part, Opaque) and part.operator == "value" else None
+    if not isinstance(count, Read) or not is_count(count) or not _is_bounded(count.tensor):
+        return None
+    counted = what_is_counted(count)
+    guard = None if counted is None else counted[1].atom
+    if counted is None or not isinstance(guard, Guard) or (guard.lo is None) == (guard.hi is None):
+        return None
+    (v,) = counted[0]
+    if part.lo > 0 or part.hi < v.size:
+        return None
+    elements = [(a, c) for a, c in guard.form.items if v in a.free]
+    if len(elements) != 1 or abs(elements[0][1]) != 1 or not isinstance(elements[0][0], Opaque):
+        return None
+    own = own_value(elements[0][0])
+    if own is None or own.doubt & INFINITE or is_ordered(own, VALUES):
+        return None
+    if is_permutation_along(own, v) or is_ascending_along(own, v):
+        return None
+    return v, elements[0][0], guard
+
+
+@once_a_session
+def _is_bounded(source: Tensor) -> bool:
+    """Whether a sum counts for which values of one variable one condition holds, as it is defined."""
+    return len(source.bound) == 1 and isinstance(source.bodies[0].atom, Guard)
+
+
+def _at_most(counted: Counted, place: Index) -> Poly | None:
+    """Whether the count is at most a place, one of all; None where it may be none."""
+    (v, element, guard) = counted
+    if place.lo < 0 or place.hi >= v.size:
+        return None
+    c = dict(guard.form.items)[element]
+    rest = expr.subtract(guard.form, expr.scale(expr.of_atom(element), c))
+    is_below = (c > 0) == (guard.lo is None)  # the count is of those at most something
+    place = place if is_below else expr.subtract(expr.constant(v.size - 1), place)
+    own = own_value(element)
+    assert own is not None
+    f = value_of(element)
+    there = define("sort", [v], (f,), attributes=VALUES, at=(place,), ordered=True, dtype=own.tensor.dtype)
+    found = expr.add(expr.scale(as_index(there, element.lo, element.hi), c), rest)
+    if guard.lo is None:
+        assert guard.hi is not None
+        return guards.interval(found, guard.hi + 1, None)
+    return guards.interval(found, None, guard.lo - 1)
