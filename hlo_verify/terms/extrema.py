@@ -92,6 +92,10 @@ def _of_truths(reducer: str, bound: list[Var], p: Poly) -> Poly | None:
     if none is not None:
         used("extremum of opposites")
         return algebra.subtract(ONE, reduce_extremum(_OTHER[reducer], bound, none))
+    each = truths.each_of(reducer, p)
+    if len(each) > 1:
+        used("extremum of truth values over variables")
+        return apply(EXTREMA[reducer], tuple(reduce_extremum(reducer, bound, one) for one in each))
     if reducer == "max" and any(holds_at(p, v) for v in bound) and truths.is_truth(p):
         used("one of those that are asked")
         return ONE

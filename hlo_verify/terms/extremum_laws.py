@@ -21,6 +21,7 @@ from hlo_verify.terms.losses import checked
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.products import add
 from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, make_apply, number, of_atom, value_of
+from hlo_verify.terms.truths import joined
 from hlo_verify.terms.used import used
 from hlo_verify.terms.whole import range_of_whole
 
@@ -38,6 +39,7 @@ CLAMPED = "least of a clamp"
 def extremum(function: Function, args: tuple[Poly, ...]) -> Poly:
     """The greatest or least of some terms: one list of them, whatever the nesting."""
     terms, constants = _listed(function, args)
+    terms = joined(function, terms)
     if constants:
         terms = _with_number(function, terms, max(constants) if function == MAXIMUM else min(constants))
     kept = _not_exceeded(function, terms)

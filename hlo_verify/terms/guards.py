@@ -61,10 +61,10 @@ def _truth_asked(g: Guard) -> Poly | None:
 
 def _is_asked(atom: Atom) -> bool:
     """Whether a guard asks for an atom itself: for a condition on places, an extremum of truth values, or the sign of
-    an extremum, which is one. Other signs stay values, so that operations on them are recognised."""
+    an extremum and a number, which is one. Other signs stay values, so that operations on them are recognised."""
     if isinstance(atom, Apply):
-        extremum = atom.args[0].atom if atom.function == POSITIVE else None
-        return isinstance(extremum, Read) and extremum.tensor.kind in ("max", "min")
+        parts = [a for mono, _ in atom.args[0].items for a, _ in mono] if atom.function == POSITIVE else []
+        return len(parts) == 1 and isinstance(parts[0], Read) and parts[0].tensor.kind in ("max", "min")
     return atom.boolean and isinstance(atom, Guard | Read)
 
 

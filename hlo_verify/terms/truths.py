@@ -5,6 +5,9 @@
     max v. (1 - p(v))   is  1 - min v. p(v)
     max v. [f(v) > 0]   is  [max v. f(v) > 0]
     [maximum(a, b) <= n]  is  [a <= n] [b <= n]   of integers, as flags of what began anew are joined
+    minimum(p, q)       is  p q                   for p and q that are 1 or 0, as flags of several arrays are stacked
+    min v. p(v) q(v)    is  (min v. p(v)) (min v. q(v))
+    [m + n <= 0]        is  [m <= 0] [n <= 0]     for counts m and n, and so where each is as many as there are
 
 Where p has conditions on places, n is the number of places where they hold, and the others are as if p were 1 there:
 `cumsum(x <= 0) == 0` is a running `and`, as `cumprod(x > 0)` is.
@@ -12,10 +15,10 @@ Where p has conditions on places, n is the number of places where they hold, and
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import reduce
-from math import ceil, floor, prod
+from math import ceil, floor, lcm, prod
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
@@ -127,6 +130,32 @@ def _is_product(p: Poly) -> bool:
     return len(p.items) == 1 and all(c == 1 and mono and all(atom.boolean for atom, _ in mono) for mono, c in p.items)
 
 
+def joined(function: Function, terms: list[Poly]) -> list[Poly]:
+    """The terms of an extremum with one in place of all that are truth values: whether all hold, or any does."""
+    flags = [p for p in terms if is_truth(p)]
+    if len(flags) < 2:
+        return terms
+    if function == MAXIMUM:
+        flags = [subtract(ONE, p) for p in flags]
+    if any(len(p.items) > 1 for p in flags) and not allows("multiplied_terms", prod(len(p.items) for p in flags)):
+        return terms
+    used("extremum of truth values")
+    both = reduce(multiply, flags)
+    return [*(p for p in terms if not is_truth(p)), subtract(ONE, both) if function == MAXIMUM else both]
+
+
+def each_of(reducer: str, p: Poly) -> list[Poly]:
+    """The truth values of which all hold where a term is 1, of a least one; those of which any does, of a greatest.
+    There are none but the term itself where it is no such product."""
+    if reducer == "min":
+        return [of_atom(atom) for atom, _ in p.items[0][0]] if _is_product(p) else [p]
+    atoms = {atom for mono, _ in p.items for atom, _ in mono}
+    if len(atoms) < 2 or not is_truth(p) or not allows("multiplied_terms", 1 << len(atoms)):
+        return [p]
+    none = reduce(multiply, (subtract(ONE, of_atom(atom)) for atom in sorted(atoms, key=lambda a: a.uid)))
+    return [of_atom(atom) for atom in atoms] if add(p, none) is ONE else [p]
+
+
 @once_a_session
 def _count_of_all(count: Read) -> Poly:
     """For how many values of its variables the conditions hold that a count has on places and integers."""
@@ -190,7 +219,63 @@ def asked_of_integers(form: Index, lo: Bound, hi: Bound) -> Poly | None:
             found = _between(counted, least, most, scale(rest, -c * k))
             if found is not None:
                 return found
-    return None
+    return _all_at_an_end(_total(form), lo, hi)
+
+
+def _total(form: Index) -> Poly:
+    """What an index expression adds up, with values in it written out that surely are no others in the machine."""
+    values = [(atom, k) for atom, k in form.items if isinstance(atom, Opaque) and atom.operator == "value"]
+    written = [(atom, k) for atom, k in values if _lies_in(value_of(atom), atom.lo, atom.hi)]
+    rest = expr.subtract(
+        form, reduce(expr.add, (expr.scale(expr.of_atom(atom), k) for atom, k in written), expr.constant(0))
+    )
+    return add(of_index(rest), *(scale(value_of(atom), k) for atom, k in written))
+
+
+def _all_at_an_end(total: Poly, lo: Bound, hi: Bound) -> Poly | None:
+    """`[lo <= total <= hi]` of counts that are added up, with whole coefficients, where all of them have to be as great
+    as they may be, or all as small; or where not all may be so."""
+    parts = {mono: c for mono, c in total.items if mono}
+    if len(parts) < 2 or any(_counting(mono) is None for mono in parts):
+        return None
+    low = _are_at_least(total, parts, lo)
+    beyond = ZERO if hi is None else _are_at_least(total, parts, hi + 1)
+    if low is None or beyond is None:
+        return None
+    used("as many as there are of each")
+    return multiply(low, subtract(ONE, beyond))
+
+
+def _are_at_least(total: Poly, parts: Mapping[Monomial, Number], bound: Bound) -> Poly | None:
+    """`[total >= bound]` where one of the counts more or less decides it."""
+    low = high = Fraction(0)
+    for mono, c in total.items:
+        ends = _range(mono)
+        if ends is None:
+            return None
+        low, high = low + min(c * end for end in ends), high + max(c * end for end in ends)
+    step = min(abs(Fraction(c)) for c in parts.values())
+    if bound is None or bound <= low:
+        return ONE
+    if bound > high:
+        return ZERO
+    is_all = bound > high - step  # else one that is not at its greatest is enough
+    if not is_all and bound > low + step:
+        return None
+    found = [_at_end(mono, (c > 0) == is_all) for mono, c in parts.items()]
+    if any(each is None for each in found):
+        return None
+    all_of_them = reduce(multiply, (each for each in found if each is not None))
+    return all_of_them if is_all else subtract(ONE, all_of_them)
+
+
+def _at_end(mono: Monomial, greatest: bool) -> Poly | None:
+    """Whether a count is as great as it may be, or 0."""
+    counted, ends = _counting(mono), _range(mono)
+    if counted is None or ends is None:
+        return None
+    found = _is_at_least(counted, number(ends[1] if greatest else 1))
+    return found if greatest or found is None else subtract(ONE, found)
 
 
 def asked_of_extremum(form: Index, lo: Bound, hi: Bound) -> Poly | None:
@@ -285,11 +370,15 @@ def asked_of_reals(function: Function, args: Arguments) -> Poly | None:
         if not _is_integral(whole):
             continue
         if function == IS_ZERO:
-            return ZERO if part else _between(counted, 0, 0, whole)
-        if c > 0:  # the count is more than what is beside it
-            return _between(counted, floor(part) + 1, None, whole)
-        return _between(counted, None, ceil(part) - 1, whole)
-    return None
+            found = ZERO if part else _between(counted, 0, 0, whole)
+        elif c > 0:  # the count is more than what is beside it
+            found = _between(counted, floor(part) + 1, None, whole)
+        else:
+            found = _between(counted, None, ceil(part) - 1, whole)
+        if found is not None:
+            return found
+    total = scale(args[0], lcm(*(Fraction(c).denominator for _, c in args[0].items)))
+    return _all_at_an_end(total, *((0, 0) if function == IS_ZERO else (1, None)))
 
 
 def _is_integral(p: Poly) -> bool:

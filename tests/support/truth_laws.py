@@ -10,7 +10,7 @@ import numpy as np
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.terms import algebra, comparing, extrema, guards
-from hlo_verify.terms.functions import LOG, POSITIVE
+from hlo_verify.terms.functions import LOG, MAXIMUM, MINIMUM, POSITIVE
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, Poly, number
@@ -54,6 +54,69 @@ def _sign_of_what_may_be_no_number(case: Case) -> tuple[Poly, Array]:
     case.known.tensors[x] = np.asarray(values, dtype=object)
     found = extrema.reduce_extremum("max", [v], apply(POSITIVE, (apply(LOG, (at(x, v),)),)))
     return found, case.each(lambda i, j: int(any(value > 0 and math.log(value) > 0 for value in values)))
+
+
+@instance("extremum of truth values")
+def _flags(case: Case) -> tuple[Poly, Array]:
+    """Truth values and numbers that are none, which lie between or beside 0 and 1."""
+    (p, _, ps), (q, _, qs) = (truths(case) for _ in range(2))
+    (x, xs), function = case.make(6), case.random.choice((MAXIMUM, MINIMUM))
+    half = case.random.random() < 0.5
+    others = (algebra.scale(at(x, case.i), Fraction(1, 2)),) if half else ()
+    opposite = algebra.subtract(ONE, q) if case.random.random() < 0.5 else q
+    best = max if function == MAXIMUM else min
+    flags = [1 - qs if opposite is not q else qs, ps]
+    wanted = case.each(lambda i, j: best([f[i] for f in flags] + ([Fraction(int(xs[i]), 2)] if half else [])))
+    return apply(function, (p, opposite, *others)), wanted
+
+
+@instance("extremum of truth values")
+def _flags_and_multiples(case: Case) -> tuple[Poly, Array]:
+    """What is 2 or 0 is no truth value."""
+    (p, _, ps), (q, _, qs) = (truths(case) for _ in range(2))
+    function = case.random.choice((MAXIMUM, MINIMUM))
+    best = max if function == MAXIMUM else min
+    return apply(function, (p, algebra.scale(q, 2))), case.each(lambda i, j: best(ps[i], 2 * qs[i]))
+
+
+@instance("extremum of truth values over variables")
+def _flags_of_each(case: Case) -> tuple[Poly, Array]:
+    (p, (v,), ps), (q, _, qs) = truths(case, 3), truths(case)
+    (y, ys) = case.make(3)
+    other = apply(POSITIVE, (at(y, v),)) if case.random.random() < 0.5 else q
+    others = np.asarray([(ys > 0).astype(int)] * 6) if other is not q else np.repeat(qs[:, None], 3, axis=1)
+    both, either = algebra.multiply(p, other), algebra.subtract(algebra.add(p, other), algebra.multiply(p, other))
+    reducer, body = case.random.choice(("min", "max")), case.random.choice((both, either))
+    best, joint = max if reducer == "max" else min, np.minimum if body is both else np.maximum
+    found = extrema.reduce_extremum(reducer, [v], body)
+    return found, case.each(lambda i, j: best(joint(ps, others)[i]))
+
+
+@instance("extremum of truth values over variables")
+def _one_or_the_other(case: Case) -> tuple[Poly, Array]:
+    """That one of two holds, and not both, is neither."""
+    (p, (v,), ps), (y, ys) = truths(case, 3), case.make(3)
+    other, others = apply(POSITIVE, (at(y, v),)), (ys > 0).astype(int)
+    body = algebra.subtract(algebra.add(p, other), algebra.scale(algebra.multiply(p, other), 2))
+    reducer = case.random.choice(("min", "max"))
+    best = max if reducer == "max" else min
+    return extrema.reduce_extremum(reducer, [v], body), case.each(lambda i, j: best(ps[i] ^ others))
+
+
+@instance("as many as there are of each")
+def _at_least_of_each(case: Case) -> tuple[Poly, Array]:
+    """Of two counts, or of one and twice the other, of which few hold or few do not."""
+    (x, _), (y, _), v, w = case.make(6, 2), case.make(3), bound(2), bound(3)
+    rare, by = case.random.random() < 0.5, case.random.choice((1, -1, 2))
+    for tensor in (x, y):
+        shape = case.known.tensors[tensor].shape
+        case.known.tensors[tensor] = (case.known.rng.random(shape) < (0.2 if rare else 0.8)).astype(int)
+    ones, others = case.known.tensors[x].sum(axis=1), case.known.tensors[y].sum()
+    counts = [reduce_sum([v], apply(POSITIVE, (at(x, case.i, v),))), reduce_sum([w], apply(POSITIVE, (at(y, w),)))]
+    total, least = algebra.add(counts[0], algebra.scale(counts[1], by)), case.random.randrange(-4, 10)
+    is_opposite = case.random.random() < 0.5
+    found = compared(case, total, least, is_opposite=is_opposite)
+    return found, case.each(lambda i, j: int((ones[i] + by * others >= least) != is_opposite))
 
 
 @instance("product of truth values")
