@@ -37,7 +37,7 @@ from hlo_verify.passes.chain.constant_values import (
 )
 from hlo_verify.passes.chain.irrational_numbers import irrational
 from hlo_verify.program.element_types import DTYPES
-from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, operations
+from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, operations, used
 from hlo_verify.program.op_families import KEEPS_SPLATS
 
 
@@ -126,6 +126,7 @@ class Folded:
             for found in inverses(x) if x.key in divisors else ():
                 self._take(found, wanted)
         wanted -= there.keys()
+        lacking = frozenset(wanted)
         if self._by_people and wanted:
             self._take_of_elements(numbers_of_elements(before.main), wanted)
         for found in numbers_before:
@@ -137,6 +138,8 @@ class Folded:
             self._take(found, wanted)
         if self._by_people and wanted:
             self._take_written([*numbers_before, *logarithms(before.main)], wanted)
+        for number in sorted(lacking - wanted) if self._by_people else ():
+            self._take_as_well(numbers_before, number)
         for number in sorted(new - self._else.keys()) if self._by_people else ():
             self._take_multiple(numbers_before, number)
 
@@ -175,6 +178,13 @@ class Folded:
             self._made[found.key] = found
             if found.is_rounded:  # else it is what it says
                 self._known[found.key] = found
+
+    def _take_as_well(self, numbers: list[Computed], number: Key) -> None:
+        """What a number may be that was taken for another: `0.1 * 0.9`, where 0.09 was seen to be `0.1 - 0.01`."""
+        known = self._known.get(number)
+        if known is not None and number not in self._else:
+            found = (x for x in as_people_write(numbers, number) if x.is_rounded and _is_made(x))
+            self._else.update((number, x) for x in islice((x for x in found if x.exact != known.exact), 1))
 
 
 def _is_made(found: Computed) -> bool:
@@ -326,7 +336,18 @@ def _rewritten(
             stand_for[ops[-1].results[0]] = found
         regions = tuple(_rewritten(region, meant, fresh, stand_for) for region in op.regions)
         ops.append(replace(op, operands=tuple(operands), regions=regions))
-    return replace(function, ops=tuple(ops))
+    return _without_idle_numbers(replace(function, ops=tuple(ops)))
+
+
+def _without_idle_numbers(function: Function) -> Function:
+    """The function without numbers that nothing uses any more: what is read next is not computed of them."""
+    needed, kept = set(function.results), []
+    for op in reversed(function.ops):
+        is_number = literal(op) is not None or op.name in KEEPS_SPLATS
+        if not is_number or not needed.isdisjoint(op.results):
+            needed |= used(op)
+            kept.append(op)
+    return replace(function, ops=tuple(reversed(kept)))
 
 
 def _written_out(found: Computed, result_type: TensorType, user: Op, fresh: Fresh) -> Iterable[Op]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -73,3 +74,37 @@ def test_numbers_that_differ_by_far_spare_readings(monkeypatch: pytest.MonkeyPat
         local = jax.shard_map(lambda x, factor=factor: jnp.tanh(x * factor), **places)
         assert hlo_verify.check(lambda x: jnp.tanh(x / 2), local, x).verdict is not Verdict.PROVED
         assert len(tried) == count
+
+
+# Optimizers with averages of weights
+
+
+def averaged(w: jax.Array, e: jax.Array, m: jax.Array, g: jax.Array, *, decay: float, rate: float) -> State:
+    m = 0.9 * m + g
+    w = w - rate * (g + 0.9 * m)
+    return w, decay * e + (1 - decay) * w, m
+
+
+def averaged_by_hand(
+    w: jax.Array, e: jax.Array, m: jax.Array, g: jax.Array, *, ahead: float, decay: float, rate: float
+) -> State:
+    m = g + 0.9 * m
+    w = w - (rate * g + ahead * m)
+    return w, e + (1 - decay) * (w - e), m
+
+
+@pytest.mark.parametrize(
+    ("decay", "rate", "ahead", "is_right"),
+    [
+        (0.9, 0.2, 0.18, True),  # 0.9 is the momentum and what 0.1 leaves of 1
+        (0.99, 0.1, 0.09, True),  # 0.09 is 0.1 - 0.01 as well
+        (0.9, 0.2, 0.1801, False),
+        (0.99, 0.1, 0.0901, False),
+    ],
+)
+def test_a_momentum_beside_an_average_of_weights(decay: float, rate: float, ahead: float, is_right: bool) -> None:
+    local = partial(averaged_by_hand, ahead=ahead, decay=decay, rate=rate)
+    step = jax.shard_map(local, mesh=MESH, in_specs=(P("d"),) * 4, out_specs=(P("d"),) * 3)
+    arguments = [jax.ShapeDtypeStruct((8, 4), jnp.float32)] * 4
+    pair = jax.jit(partial(averaged, decay=decay, rate=rate)).trace(*arguments), jax.jit(step).trace(*arguments)
+    assert (hlo_verify.verify(*pair, refute=False).verdict is Verdict.PROVED) is is_right

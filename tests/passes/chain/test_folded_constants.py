@@ -255,6 +255,15 @@ def test_what_else_a_number_may_be() -> None:
     assert any("0.1" in said and "0.001" in said for (said,) in found)
 
 
+def test_what_is_made_in_single_precision_may_be_something_else_as_well() -> None:
+    """0.09 is `0.1 - 0.01` as it stands, and `0.9 * 0.1` where those are rounded first."""
+    said = {text for texts in _readings((0.9, 0.1, 0.99, 0.01), 0.09) for text in texts}
+    assert {part in text for part in (" - ", " * ") for text in said} == {True, False}
+    assert any("0.899999976 * 0.100000001" in text for text in said) and any(
+        " - 0.00999999978" in text for text in said
+    )
+
+
 def test_a_multiple_or_the_rest_of_one() -> None:
     """0.6 is what four times 0.1 leaves of 1, or six times 0.1; what two numbers make is taken for that alone."""
     assert {"(4 * 0.1" in said for (said,) in _readings((0.1,), 0.6)} == {True, False}
