@@ -15,7 +15,7 @@ from hlo_verify.terms import signs
 from hlo_verify.terms.addition import plain, scale
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.factors import is_never_negative
-from hlo_verify.terms.functions import ABS, INVERSE, IS_ZERO, MAXIMUM, SQRT, Function
+from hlo_verify.terms.functions import ABS, INVERSE, IS_ZERO, MAXIMUM, POSITIVE, SQRT, Function
 from hlo_verify.terms.losses import checked
 from hlo_verify.terms.products import add, expanded, subtract
 from hlo_verify.terms.term import Apply, Monomial, Number, Poly, Read, make_poly, number
@@ -25,6 +25,8 @@ LEAST_INVERSE = "least of a number and an inverse"
 BEYOND_ROOT = "a root is beyond a number"
 WITHIN_ROOT = "a root is below a number"
 AT_ROOT = "a root is a number"
+POSITIVE_ROOT = "a root is positive"
+ZERO_ROOT = "a root is zero"
 
 
 def least_of_inverses(args: Sequence[Poly]) -> Poly | None:
@@ -139,6 +141,17 @@ def _is_greatest(p: Poly) -> tuple[Read, int] | None:
 def _factors(read: Read, own: int) -> tuple[Number, ...]:
     """The factors of the products that an extremum is of, with a sign."""
     return tuple(sorted(own * c for _, c in read.tensor.bodies[0].items))
+
+
+def sign_of_root(function: Function, args: Sequence[Poly]) -> Poly | None:
+    """`[sqrt(a) > 0]` as `[a > 0]`, and the same of `= 0`: of what is negative, neither holds."""
+    from hlo_verify.terms.laws import apply  # whose table has these laws
+
+    atom = args[0].atom
+    if not isinstance(atom, Apply) or atom.function != SQRT:
+        return None
+    used(POSITIVE_ROOT if function == POSITIVE else ZERO_ROOT)
+    return apply(function, atom.args)
 
 
 def by_squares(function: Function, args: Sequence[Poly]) -> Poly | None:

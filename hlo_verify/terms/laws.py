@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import whole
-from hlo_verify.terms.clipping_laws import AT_ROOT, BEYOND_ROOT, LEAST_INVERSE, WITHIN_ROOT, by_squares
+from hlo_verify.terms.clipping_laws import (
+    AT_ROOT,
+    BEYOND_ROOT,
+    LEAST_INVERSE,
+    POSITIVE_ROOT,
+    WITHIN_ROOT,
+    ZERO_ROOT,
+    by_squares,
+    sign_of_root,
+)
 from hlo_verify.terms.counts import asked_of_counts, truncated
 from hlo_verify.terms.exponential_laws import (
     by_cases,
@@ -257,6 +266,8 @@ TABLE = (
         by=positive_of_extremum,
     ),
     Law(POSITIVE_MINIMUM, "positive(minimum(a, b))", "positive(a) * positive(b)", by=positive_of_extremum),
+    Law(POSITIVE_ROOT, "positive(sqrt(a))", "positive(a)", by=sign_of_root),
+    Law(ZERO_ROOT, "zero(sqrt(a))", "zero(a)", by=sign_of_root),
     Law(BEYOND_ROOT, "positive(sqrt(a) - k)", "positive(a - k*k)", "a >= 0 and k > 0", by=by_squares),
     Law(WITHIN_ROOT, "positive(k - sqrt(a))", "positive(k*k - a)", "a >= 0 and k > 0", by=by_squares),
     Law(AT_ROOT, "zero(sqrt(a) - k)", "zero(a - k*k)", "a >= 0 and k > 0", by=by_squares),
