@@ -66,8 +66,21 @@ def _fit(values: Ints, variable: Var, known: Bools | None) -> Index:
         of_digit = _of_one_digit(values, variable)
         if of_digit is not None:
             return of_digit
-    filled = values if known is None else np.where(known, values, first)
-    return expr.table(tuple(int(v) for v in filled), expr.of_var(variable))
+    else:
+        part_of_digit = _partly_of_one_digit(values, variable, known)
+        if part_of_digit is not None:
+            return part_of_digit
+    return _as_table(values if known is None else np.where(known, values, first), variable)
+
+
+def _as_table(values: Ints, variable: Var) -> Index:
+    """The entry of a table at the variable, or at the smallest digit of it that the values hang on."""
+    for low, radix in _small_first(variable.size):
+        rows = values.reshape(-1, radix, low)
+        if (rows == rows[:1, :, :1]).all():
+            entry = expr.digit_of(expr.of_var(variable), low, radix)
+            return expr.table(tuple(int(v) for v in rows[0, :, 0]), entry)
+    return expr.table(tuple(int(v) for v in values), expr.of_var(variable))
 
 
 @once_a_session
@@ -198,6 +211,34 @@ def _of_one_digit(values: Ints, variable: Var) -> Index | None:
     return None
 
 
+def _partly_of_one_digit(values: Ints, variable: Var, known: Bools) -> Index | None:
+    """`v` with one digit g replaced by `first + step * h`, h a digit of g, where that is so wherever it is known.
+
+    So come the halves of a dimension to its devices, where each holds half as many elements as before: device k of 8
+    receives from `k // 2`, but from itself where that is k, and not in one permute from the odd and the even ones.
+    """
+    v = np.flatnonzero(known)
+    for low, radix in _small_first(variable.size):
+        digit = v // low % radix
+        into = (values[v] - v) // low + digit
+        if not np.array_equal(values[v], v + low * (into - digit)) or into.min() < 0 or into.max() >= radix:
+            continue
+        for below, of in _spans(radix):
+            part = digit // below % of
+            one, other = int(part.argmin()), int(part.argmax())
+            rise, apart = int(into[other] - into[one]), int(part[other] - part[one])
+            if not apart or rise % apart:
+                continue
+            step = rise // apart
+            first = int(into[one]) - step * int(part[one])
+            ends = first, first + step * (of - 1)
+            if min(ends) >= 0 and max(ends) < radix and np.array_equal(into, first + step * part):
+                own = expr.digit_of(expr.of_var(variable), low, radix)
+                new = expr.shift(expr.scale(expr.digit_of(expr.of_var(variable), low * below, of), step), first)
+                return expr.add(expr.of_var(variable), expr.scale(expr.subtract(new, own), low))
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Ring:
     """A rotation by `step` of the places that digits of a variable count, the lowest first: `(low, radix)` of each.
@@ -316,7 +357,7 @@ def fit_set(members: Bools, variable: Var) -> tuple[tuple[Index, int, int], ...]
         where = np.flatnonzero(column)
         if len(where) and where[-1] - where[0] + 1 == len(where):
             return ((index, int(where[0]), int(where[-1])),)
-    return ((expr.table(tuple(int(m) for m in members), expr.of_var(variable)), 1, 1),)
+    return ((_as_table(members.astype(np.int64), variable), 1, 1),)
 
 
 @once_a_session

@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Var
+from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.index.tables import evaluate
 from hlo_verify.limits import allows
 from hlo_verify.memory import per_session
@@ -45,13 +45,29 @@ def in_line(p: Poly, variable: Var) -> Poly:
 
 
 def _is_of(guard: Guard, variable: Var) -> bool:
-    """Whether a condition hangs on digits of the variable alone."""
-    return all(isinstance(atom, Digit) and atom.var is variable for atom, _ in guard.form.items)
+    """Whether a condition hangs on digits of the variable alone, or on entries of tables at such."""
+    return all(atom.var is variable for atom in _digits(guard.form)) and _is_looked_up(guard.form)
+
+
+def _is_looked_up(e: Index) -> bool:
+    """Whether an index expression is made of digits and of entries of tables at such expressions."""
+    others = [atom for atom, _ in e.items if not isinstance(atom, Digit)]
+    return all(atom.operator == "table" and _is_looked_up(atom.exprs[0]) for atom in others)
+
+
+def _digits(e: Index) -> Iterator[Digit]:
+    """The digits in an index expression, those at whose places tables are looked up too."""
+    for atom, _ in e.items:
+        if isinstance(atom, Digit):
+            yield atom
+        else:
+            for part in atom.exprs:
+                yield from _digits(part)
 
 
 def _joined(p: Poly, variable: Var, held: Sequence[Guard]) -> Poly:
     """The term, with the pieces of one run of places put together."""
-    digits = [atom for guard in held for atom, _ in guard.form.items if isinstance(atom, Digit)]
+    digits = [digit for guard in held for digit in _digits(guard.form)]
     low = min(digit.low for digit in digits)
     size = max(digit.low * digit.radix for digit in digits) // low
     if not allows("line_places", size):

@@ -174,6 +174,8 @@ def _parts(mono: Monomial) -> Iterator[tuple[int, _Part]]:
         for own in (False, True):  # the device's own place may be another one on the way, or that of the result
             there = _AtPlace(turn.exprs[0], turn.args[0], own, turn.free if own else frozenset()).poly(whole)
             yield turn.args[0], _Part(mono, there, turn.exprs[0], (0,))
+        in_parts = _AtPlace(turn.exprs[0], turn.args[0], in_parts=True).poly(whole)
+        yield turn.args[0], _Part(mono, in_parts, turn.exprs[0], (0,))
 
 
 def _rotations(atom: Atom) -> frozenset[Opaque]:
@@ -246,14 +248,24 @@ class _AtPlace(algebra.Substitution):
     """Puts `(place + r) mod m` in place of every `(turned + r) mod m`, for m that divide n.
 
     The digit that is turned is such a place too, where it stands by itself; with `own` it is taken for one. So is a
-    digit of two values, of which a rotation is written without a remainder: those `halves_of` variables are.
+    digit of two values, of which a rotation is written without a remainder: those `halves_of` variables are. With
+    `in_parts` the low digits of the one that is turned are, as half way round a ring of 8 `(d + 4) mod 4` is `d mod 4`.
     """
 
-    def __init__(self, turned: Index, n: int, own: bool = False, halves_of: frozenset[Var] = frozenset()) -> None:
+    def __init__(
+        self,
+        turned: Index,
+        n: int,
+        own: bool = False,
+        halves_of: frozenset[Var] = frozenset(),
+        in_parts: bool = False,
+    ) -> None:
         super().__init__({v: expr.of_var(v) for v in turned.free})
         self._turned = turned
         self._n = n
-        self._own = [a for a, c in turned.items if own and isinstance(a, Digit) and c == 1 and a.hi == n - 1]
+        places = [a for a, c in turned.items if isinstance(a, Digit) and c == 1 and a.hi == n - 1]
+        self._own = places if own else []
+        self._in_parts = {(a.var, a.low) for a in places} if in_parts else ()
         self._halves_of = halves_of if n % 2 == 0 else frozenset()
 
     def index(self, e: Index) -> Index:
@@ -266,6 +278,9 @@ class _AtPlace(algebra.Substitution):
                 there = self._opaque(atom)
             elif atom in self._own:
                 there = self._turned_to(expr.of_atom(atom), self._n)
+            elif self._in_parts and isinstance(atom, Digit) and (atom.var, atom.low) in self._in_parts:
+                if atom.hi < self._n - 1 and self._n % (atom.hi + 1) == 0:
+                    there = self._turned_to(expr.of_atom(atom), atom.hi + 1)
             elif self._halves_of and atom.hi == 1 and not self._halves_of.isdisjoint(atom.free):
                 there = self._turned_to(expr.of_atom(atom), 2)
             if there is None:

@@ -47,6 +47,12 @@ REWRITINGS = (
         "told_places.told",
         "i is one of the values that e(v) may have, and g(i) a number if g(e(v)) is",
     ),
+    Rewriting(
+        "sum of what is put together",
+        "sum v<n. ([v < k] f + [v >= k] g) h",
+        "(sum v<n. [v < k] f h) + (sum v<n. [v >= k] g h)",
+        "sums._put_together",
+    ),
     Rewriting("part of a range", "sum v<n. [a <= v <= b] g(v)", "sum w<b-a+1. g(a + w)", "sums.eliminated"),
     Rewriting(
         "what is picked by a sum",

@@ -31,6 +31,8 @@ from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.losses import selected_by, separated, tidied, without_zeros
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.order_counts import how_many_below
+from hlo_verify.terms.products import product_with
+from hlo_verify.terms.substitution import deciding
 from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Monomial, Number, Poly, Read, Tensor, make_poly
 from hlo_verify.terms.told_places import told
 from hlo_verify.terms.used import used
@@ -103,6 +105,10 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
     at_place = told(bound, items)
     if at_place is not None:
         return reduce_sum(bound, at_place)
+    is_infinite = any(atom.doubt & INFINITE for atom, _ in items)
+    put_together = None if is_infinite else _put_together(bound, items)
+    if put_together is not None:
+        return reduce_sum(bound, put_together)
     parted = _parted(bound, items)
     if parted is not None:
         return reduce_sum(bound, parted)
@@ -122,11 +128,37 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
         for vs, part in groups:
             result = algebra.expanded(result, _sum_product(vs, part))
         return result
-    if len(factors) > 1 and not any(atom.doubt & INFINITE for atom, _ in items):
+    if len(factors) > 1 and not is_infinite:
         pushed = _push(bound, items)
         if pushed is not None:
             return pushed
     return define("sum", bound, (_product(items),))
+
+
+def _put_together(bound: Sequence[Var], items: Sequence[Item]) -> Poly | None:
+    """A product with a factor that has a name written out, where that is one thing in one part of the range and another
+    in the next: of `sum v<n. f(v) g(v)` with `[v < k] a(v) + [v >= k] b(v)` for f, both parts.
+
+    Shards whose borders lie elsewhere add up the same two sums, once they are added up themselves.
+    """
+    here = frozenset(bound)
+    for atom, n in items:
+        if not isinstance(atom, Read) or atom.tensor.kind != "term" or n != 1 or atom.tensor.seal is not None:
+            continue
+        (body,) = atom.tensor.bodies
+        given = {p for p, e in zip(atom.tensor.params, atom.indices, strict=False) if e.items and e.free <= here}
+        asked = deciding(atom.tensor) & given
+        if len(body.items) < 2 or not asked or not allows("opened_weight", body.weight):
+            continue
+        if any(all(_asks(mono, v) for mono, _ in body.items) for v in asked):
+            used("sum of what is put together")
+            return product_with(_product(items).items[0][0], {atom: unfold(atom)[1][0]}.get)
+    return None
+
+
+def _asks(mono: Monomial, v: Var) -> bool:
+    """Whether a product has a condition on a variable alone."""
+    return any(isinstance(atom, Guard) and atom.free == {v} for atom, _ in mono)
 
 
 def _picked(bound: list[Var], items: list[Item]) -> tuple[list[Var], Poly] | None:

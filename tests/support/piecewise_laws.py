@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
+
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards, neighbours
+from hlo_verify.terms.definitions import named
 from hlo_verify.terms.in_line import in_line
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Poly
@@ -57,6 +60,35 @@ def _line(case: Case) -> tuple[Poly, Array]:
         parts.append((a, b, algebra.multiply(guards.interval(case.i, a, b - 1), element)))
     found = in_line(algebra.add(*(part for _, _, part in parts)), case.space.variables[0])
     return found, case.each(lambda i, j: sum(xs[read[i], j] * ys[i] for a, b, _ in parts if a <= i < b))
+
+
+@instance("pieces in line")
+def _looked_up_line(case: Case) -> tuple[Poly, Array]:
+    """Pieces that a table tells apart at each place of i, of one function but for some."""
+    (x, xs), (y, ys), step = case.make(40, 3), case.make(6), case.random.randrange(1, 6)
+    cases = [case.random.randrange(3) for _ in range(6)]
+    asked = expr.lookup(tuple(cases), case.i)
+    read = [step * n for n in range(6)]
+    bent = case.random.choice((None, None, 2))
+    parts = []
+    for k in range(3):
+        place = expr.shift(expr.scale(case.i, step), 7 if k == bent else 0)
+        parts.append(algebra.multiply(guards.interval(asked, k, k), at(x, place, case.j)))
+    found = in_line(algebra.multiply(algebra.add(*parts), at(y, case.i)), case.space.variables[0])
+    return found, case.each(lambda i, j: xs[read[i] + (7 if cases[i] == bent else 0), j] * ys[i])
+
+
+@instance("sum of what is put together")
+def _put_together(case: Case) -> tuple[Poly, Array]:
+    """Two or three parts of a range that has a name, one of them in rows, or in every second place; with a factor."""
+    (x, xs), (y, ys), (z, zs), v = case.make(8), case.make(8, 6), case.make(8), bound(8)
+    place, k, is_apart = expr.of_var(v), case.random.randrange(1, 8), case.random.random() < 0.5
+    first, rest = guards.interval(place, None, k - 1), guards.interval(place, k, None)
+    odd = guards.interval(expr.modulo(place, 2), 1, 1) if is_apart else algebra.logical_not(algebra.ZERO)
+    parts = algebra.multiply(first, at(x, v)), algebra.multiply(algebra.multiply(rest, odd), at(y, v, case.i))
+    found = reduce_sum([v], algebra.multiply(named(algebra.add(*parts)), at(z, v)))
+    counted = [xs[:, None] * np.ones(6) if n < k else (ys if n % 2 or not is_apart else 0 * ys) for n in range(8)]
+    return found, case.each(lambda i, j: sum(counted[n][n, i] * zs[n] for n in range(8)))
 
 
 @instance("one entry")

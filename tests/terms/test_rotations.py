@@ -125,3 +125,25 @@ def test_what_is_looked_up_by_place_is_one_sum(n: int, also: bool) -> None:
     whole = reduce_sum([v], at(expr.of_var(v)))
     assert rotations.joined(algebra.add(*map(at, turned))) is whole
     assert rotations.joined(algebra.add(*map(at, [*turned[1:], turned[1]]))) is not whole
+
+
+@pytest.mark.parametrize(("n", "low"), [(4, 2), (8, 4), (8, 2), (6, 3), (12, 6)])
+@pytest.mark.parametrize("twice", [False, True])
+def test_what_each_place_of_two_digits_fills_is_one_function(n: int, low: int, twice: bool) -> None:
+    """Half way round, the lower digit of the place is the device's own, and so is all of it at the last one; with
+    `twice` one place is filled with what belongs to the next."""
+    source = tensor("argument", "x", "f32", (n // low, low, 3 * n, n))
+    device, element = expr.of_var(expr.var("d", "", 2 * n)), expr.of_var(expr.var("p", 0, 3 * n))
+    own = expr.digit_of(device, 1, n)
+
+    def filled(turns: int, after: int = 0) -> Poly:
+        at = expr.shift(own, turns)
+        place, there = expr.modulo(at, n), expr.modulo(expr.shift(at, after), n)
+        held = guards.interval(expr.subtract(element, expr.scale(place, 3)), 0, 2)
+        digits = expr.floor_div(there, low), expr.modulo(expr.shift(at, after), low)
+        return algebra.multiply(held, algebra.read(source, (*digits, element, own)))
+
+    total = algebra.add(*(filled(turns, int(twice and turns == 1)) for turns in range(n)))
+    place = expr.floor_div(element, 3)
+    whole = algebra.read(source, (expr.floor_div(place, low), expr.modulo(place, low), element, own))
+    assert (rotations.joined(total) is whole) is not twice

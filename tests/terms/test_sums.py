@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -321,3 +322,21 @@ def test_a_variable_whose_digits_do_not_divide_is_joined_with_none() -> None:
     )
     known = Data({source: values}, np.random.default_rng(0))
     check(found, Space(()), known, np.asarray(wanted, dtype=object), place)
+
+
+@pytest.mark.parametrize(("n", "k", "parts"), [(12, 8, 4), (12, 5, 6), (36, 32, 4)])
+@pytest.mark.parametrize("off", [0, 1])
+def test_a_sum_of_what_is_put_together_is_that_of_its_shards(n: int, k: int, parts: int, off: int) -> None:
+    """Two tensors one after the other, in shards whose borders lie elsewhere; `off`, each begins one element later."""
+    (x, y, w), m = (tensor("argument", name, "f32", (n + 1,)) for name in "xyw"), n // parts
+
+    def put_together(at: Index) -> Poly:
+        first = algebra.multiply(guards.interval(at, None, k - 1), algebra.read(x, [at]))
+        rest = algebra.multiply(guards.interval(at, k, None), algebra.read(y, [expr.shift(at, -k)]))
+        return named(algebra.add(first, rest))
+
+    v, d, p = expr.fresh("v", n), expr.fresh("d", parts), expr.fresh("p", m)
+    whole = sums.reduce_sum([v], algebra.multiply(put_together(expr.of_var(v)), algebra.read(w, [expr.of_var(v)])))
+    at = expr.add(expr.scale(expr.of_var(d), m), expr.of_var(p))
+    shard = sums.reduce_sum([p], algebra.multiply(put_together(expr.shift(at, off)), algebra.read(w, [at])))
+    assert (sums.reduce_sum([d], shard) is whole) is not bool(off)
