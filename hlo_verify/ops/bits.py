@@ -9,8 +9,8 @@ from hlo_verify.index import expr
 from hlo_verify.ops.elementwise import disjunction, product, uninterpreted
 from hlo_verify.ops.values import Context, Rule, Value, as_index, integer_range, result
 from hlo_verify.program.ir import Op
-from hlo_verify.terms import algebra
-from hlo_verify.terms.term import number
+from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.term import Poly, number
 
 
 def _of_numbers(function: Callable[[int, int], int]) -> Callable[[Rule], Rule]:
@@ -41,6 +41,9 @@ def _of_numbers(function: Callable[[int, int], int]) -> Callable[[Rule], Rule]:
 def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
     if op.types[0].dtype == "i1":
         return result(op, product(args[0].term, args[1].term, "i1"))
+    flags = _flags(args)
+    if flags is not None:
+        return result(op, product(*flags, "i1"))
     for value, mask in (args, args[::-1]):
         e, m = as_index(value), as_index(mask)
         if m.items:
@@ -55,10 +58,21 @@ def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
     return uninterpreted(op, args)
 
 
+def _flags(args: list[Value]) -> tuple[Poly, Poly] | None:
+    """The truth values that two integers are the numbers of, if each is 0 or 1."""
+    first, second = map(as_index, args)
+    if min(first.lo, second.lo) < 0 or max(first.hi, second.hi) > 1:
+        return None
+    return guards.interval(first, 1, None), guards.interval(second, 1, None)
+
+
 @_of_numbers(operator.or_)
 def _or(op: Op, args: list[Value], context: Context) -> list[Value]:
     if op.types[0].dtype == "i1":
         return result(op, disjunction(args[0].term, args[1].term))
+    flags = _flags(args)
+    if flags is not None:
+        return result(op, disjunction(*flags))
     return _side_by_side(op, args) or uninterpreted(op, args)
 
 
@@ -74,9 +88,13 @@ def _side_by_side(op: Op, args: list[Value]) -> list[Value] | None:
 
 @_of_numbers(operator.xor)
 def _xor(op: Op, args: list[Value], context: Context) -> list[Value]:
-    if op.types[0].dtype == "i1":
-        a, b = (v.term for v in args)
-        return result(op, algebra.add(a, b, algebra.scale(product(a, b, "i1"), -2)))
+    flags = (args[0].term, args[1].term) if op.types[0].dtype == "i1" else _flags(args)
+    if flags is not None:
+        return result(op, algebra.add(*flags, algebra.scale(product(*flags, "i1"), -2)))
+    for value, mask in (args, args[::-1]):
+        e, m = as_index(value), as_index(mask)
+        if not m.items and m.const >= 0 and (m.const + 1) & m.const == 0 and e.lo >= 0 and e.hi <= m.const:
+            return result(op, algebra.of_index(expr.subtract(m, e)))  # all of its bits
     return _side_by_side(op, args) or uninterpreted(op, args)
 
 
