@@ -289,10 +289,10 @@ def _kept(arguments: argparse.Namespace, asking: Asking) -> Kept | None:
     """The verdicts of earlier runs, where the user or the project wants these."""
     if not arguments.cache:
         return None
-    from hlo_verify.cache.store import Store, usual
+    from hlo_verify.cache.store import named, usual
     from hlo_verify.kept import Kept
 
-    store = usual() if arguments.cache is True else Store(Path(arguments.cache))
+    store = usual() if arguments.cache is True else named(Path(arguments.cache))
     return None if store is None else Kept(store, asking)
 
 

@@ -12,7 +12,7 @@ from threading import RLock, Thread
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from weakref import WeakKeyDictionary
 
-from hlo_verify.cache.store import Store, usual
+from hlo_verify.cache.store import Store, named, usual
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.executed import Question, Settings, decide, question, undecided
@@ -132,7 +132,7 @@ def _afresh(reference: Any, static: dict[str, Any]) -> Any:
 def _store(cache: bool | str | Path) -> Store | None:
     if isinstance(cache, bool):
         return usual() if cache else None
-    return Store(Path(cache))
+    return named(Path(cache))
 
 
 @dataclass(slots=True)

@@ -18,6 +18,8 @@ from pathlib import Path
 
 from hlo_verify.cache.codec import decoded, encoded
 from hlo_verify.cache.keys import key
+from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.diagnostics.inputs import Input
 from hlo_verify.report import ChainReport, Report
 
 FOLDER = "HLO_VERIFY_CACHE_DIR"
@@ -143,6 +145,18 @@ def _unsealed(wanted: bytes, packed: bytes, seal: bytes) -> Report | ChainReport
         return decoded(zlib.decompress(packed).decode())
     except (ValueError, zlib.error):
         return None
+
+
+def named(folder: Path) -> Store:
+    """The store in a folder that a user names, which is made if it is not there. Raises `InputError` where nothing can
+    be kept in it."""
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"verdicts cannot be kept in {folder}: {error.strerror}", Input.UNWRITABLE) from error
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise InputError(f"verdicts cannot be kept in {folder}: it may not be written to", Input.UNWRITABLE)
+    return Store(folder)
 
 
 def usual() -> Store | None:

@@ -33,7 +33,8 @@ class Input(Code):
         "HV402",
         """a file cannot be written
 
-        The report (`-o FILE`) or the two modules (`--keep DIR`) cannot be put where they were asked for.
+        The report (`-o FILE`), the two modules (`--keep DIR`) or verdicts (`--cache DIR`) cannot be put where they were
+        asked for.
 
         What to do: name a folder that exists and that you may write to.
         """,

@@ -56,6 +56,8 @@ def _project(start: Path) -> tuple[Path, dict[str, Any]]:
                 raise InputError(f"{path}: [tool.hlo-verify] must be a table, not {table!r}", Input.CONFIGURATION)
             if table is not None:
                 return path, table
+            if isinstance(tools, dict) and "hlo_verify" in tools:
+                raise InputError(f"{path}: the table is called [tool.hlo-verify], not hlo_verify", Input.CONFIGURATION)
     return start / "pyproject.toml", {}
 
 

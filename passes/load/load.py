@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -157,11 +158,11 @@ _MLIR_START = re.compile(r"(builtin\.)?module\b|\"builtin\.module\"|#\w|!\w|func
 
 
 def as_text(contents: bytes) -> str | None:
-    """The contents as text, or None where they are binary."""
+    """The contents as text, without a byte order mark, or None where they are binary."""
     if any(byte < 32 and byte not in b"\t\n\r\f\x1b" for byte in contents[:4096]):
         return None
     try:
-        return contents.decode()
+        return contents.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         # A multi-byte character that the end of the file cuts in two is still text.
         return contents[: error.start].decode() if error.reason == "unexpected end of data" else None

@@ -13,9 +13,12 @@ import pytest
 from hlo_verify.cache import cli
 from hlo_verify.cache.codec import encoded
 from hlo_verify.cache.keys import key
-from hlo_verify.cache.store import FOLDER, Store, usual
+from hlo_verify.cache.store import FOLDER, Store, named, usual
 from hlo_verify.cli import main
+from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.report import Report, Result, Verdict
+
+EMPTY = "module @m { func.func public @main() { return } }"
 
 
 def report(name: str = "step", size: int = 0) -> Report:
@@ -127,6 +130,18 @@ def test_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert usual() == Store(tmp_path / "own")
     monkeypatch.setenv(FOLDER, "")
     assert usual() is None
+
+
+def test_a_folder_that_nothing_can_be_kept_in(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    for folder in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(InputError, match="verdicts cannot be kept in"):
+            named(folder)
+    module = tmp_path / "module.mlir"
+    module.write_text(EMPTY)
+    assert main([str(module), "--cache", str(tmp_path / "file")]) == 2
+    assert "verdicts cannot be kept in" in capsys.readouterr().err
+    assert named(tmp_path / "new" / "below").folder.is_dir()
 
 
 def test_what_the_command_line_says(

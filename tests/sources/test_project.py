@@ -28,6 +28,7 @@ def test_defaults_come_from_the_nearest_table(tmp_path: Path) -> None:
         ("[tool.hlo-verify]\ndevices = 0", "devices in .* must be positive, not 0"),
         ("[tool.hlo-verify]\ndevices = true", "must be of type int, not True"),
         ("[tool.hlo-verify]\nformat = ['json']", "must be 'text' or 'json'"),
+        ("[tool.hlo_verify]\nformat = 'json'", r"the table is called \[tool.hlo-verify\]"),
         ("a = " + "[" * 5000, "neither valid TOML nor JSON"),
     ],
 )

@@ -82,11 +82,13 @@ def every_op(function: Function) -> list[Op]:
 
 KINDS = {
     "HLO text": lambda: HLO.encode(),
+    "HLO text after a byte order mark": lambda: b"\xef\xbb\xbf" + HLO.encode(),
     "HLO text after comments": lambda: b"\n// dumped by hand\n\n" + HLO.encode(),
     "HloModuleProto": hlo_proto,
     "HloProto": lambda: wrapped(hlo_proto()),
     "HloSnapshot": lambda: wrapped(wrapped(hlo_proto())),
     "StableHLO text": lambda: MLIR.encode(),
+    "StableHLO text after a byte order mark": lambda: b"\xef\xbb\xbf" + MLIR.encode(),
     "StableHLO bytecode": bytecode,
     "portable artifact": artifact,
 }
