@@ -8,6 +8,7 @@ So a row's number among the rows of its own expert, one of n rows, is one of n p
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from math import prod
 
 from hlo_verify.index import expr
@@ -203,3 +204,17 @@ def truncated(function: Function, args: tuple[Poly, ...]) -> Poly | None:
         return None
     used("integer of what is one")
     return args[0]
+
+
+def are_of_one(counts: Sequence[Read]) -> bool:
+    """Whether some of several counts are of conditions on the same places that exclude one another, as `x < 3` and
+    `x > 3` do, so that they are one count together."""
+    return any(_exclude(first, second) for first, second in combinations(counts, 2))
+
+
+def _exclude(first: Read, second: Read) -> bool:
+    held, others = what_is_counted(first), what_is_counted(second)
+    if held is None or others is None or [v.size for v in held[0]] != [v.size for v in others[0]]:
+        return False
+    places = {v: expr.of_var(w) for v, w in zip(others[0], held[0], strict=True)}
+    return not algebra.multiply(held[1], algebra.substitute(others[1], places)).items

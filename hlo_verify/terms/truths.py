@@ -235,8 +235,11 @@ def _total(form: Index) -> Poly:
 def _all_at_an_end(total: Poly, lo: Bound, hi: Bound) -> Poly | None:
     """`[lo <= total <= hi]` of counts that are added up, with whole coefficients, where all of them have to be as great
     as they may be, or all as small; or where not all may be so."""
+    from hlo_verify.terms.counts import are_of_one  # which is built on this
+
     parts = {mono: c for mono, c in total.items if mono}
-    if len(parts) < 2 or any(_counting(mono) is None for mono in parts):
+    counts = [count for mono in parts if (count := _counting(mono)) is not None]
+    if len(counts) < max(len(parts), 2) or are_of_one(counts):
         return None
     low = _are_at_least(total, parts, lo)
     beyond = ZERO if hi is None else _are_at_least(total, parts, hi + 1)
