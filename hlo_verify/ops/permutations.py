@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.ops.elements import replaced
-from hlo_verify.ops.in_order import element_of, inverse
+from hlo_verify.ops.in_order import element_of, in_order, inverse
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra
 from hlo_verify.terms.assumed_order import is_permutation_along
 from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.places import values_in_places
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Atom, Guard, Monomial, Poly, Read, atoms, make_poly
@@ -39,12 +40,13 @@ def is_permutation(atom: Atom | None, v: Var) -> bool:
 
 
 def summed(bound: Sequence[Var], p: Poly) -> Poly:
-    """The sum of a term over variables. Of one sum, conditions apart, those of its variables too."""
+    """The sum of a term over variables. Of one sum times numbers and conditions, those of its variables too."""
     variables, found = unpermuted(bound, p)
     if variables == list(bound) and len(p.items) == 1:
         ((mono, c),) = p.items
         sums = [a for a, n in mono if isinstance(a, Read) and a.tensor.kind == "sum" and n == 1]
-        if len(sums) == 1 and all(a.boolean for a, _ in mono if a is not sums[0]):
+        others = [a for a, _ in mono if not sums or a is not sums[0]]
+        if len(sums) == 1 and all(a.boolean or not (a.doubt or sums[0].doubt & INFINITE) for a in others):
             more, (body,) = unfold(sums[0])
             inner = algebra.expanded(make_poly(((tuple(item for item in mono if item[0] is not sums[0]), c),)), body)
             outer, there = unpermuted(bound, inner)
@@ -79,7 +81,7 @@ def _through_permutation(p: Poly, v: Var, by_inverse: bool) -> tuple[Var, Poly] 
         return w, there
     if not by_inverse:
         return None
-    there = algebra.substitute(there, {v: inverse(order, v, expr.of_var(w))})
+    there = in_order(algebra.substitute(there, {v: inverse(order, v, expr.of_var(w))}))
     return (w, there) if all(_at_one_point(mono, w) for mono, _ in there.items) else None
 
 

@@ -12,11 +12,12 @@ many of these are at most r is what expert row r is of.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.memory import once_a_session
-from hlo_verify.terms import guards
+from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.assumed_order import is_ascending_along, is_permutation_along
 from hlo_verify.terms.counts import multiple_of
 from hlo_verify.terms.definitions import define
@@ -24,7 +25,7 @@ from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.machine import as_index, own_value
 from hlo_verify.terms.ordered import VALUES, is_ordered
 from hlo_verify.terms.products import multiply, subtract
-from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Number, Poly, Read, Tensor, value_of
+from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Number, Poly, Read, Tensor, of_atom, value_of
 from hlo_verify.terms.truths import is_count, what_is_counted
 from hlo_verify.terms.used import used
 
@@ -78,8 +79,9 @@ def _is_looked_up(item: tuple[expr.Atom, int]) -> bool:
     return isinstance(item[0], Opaque) and item[0].operator == "value"
 
 
-Counted = tuple[Var, Opaque, Guard]
-"""What is counted: the values of a variable for which an integer is bounded on one side, and the condition."""
+Counted = tuple[Var, Poly, Opaque, Guard]
+"""What is counted: the values of a variable, elements of these, and the condition, which bounds an integer on one side
+that is such an element."""
 
 
 def _below(part: expr.Atom) -> Counted | None:
@@ -91,29 +93,42 @@ def _below(part: expr.Atom) -> Counted | None:
     guard = None if counted is None else counted[1].atom
     if counted is None or not isinstance(guard, Guard) or (guard.lo is None) == (guard.hi is None):
         return None
-    (v,) = counted[0]
-    if part.lo > 0 or part.hi < v.size:
+    bound = counted[0]
+    if part.lo > 0 or part.hi < prod(v.size for v in bound):
         return None
-    elements = [(a, c) for a, c in guard.form.items if v in a.free]
+    elements = [(a, c) for a, c in guard.form.items if not a.free.isdisjoint(bound)]
     if len(elements) != 1 or abs(elements[0][1]) != 1 or not isinstance(elements[0][0], Opaque):
         return None
     own = own_value(elements[0][0])
-    if own is None or own.doubt & INFINITE or is_ordered(own, VALUES):
+    if own is None or own.doubt & INFINITE or is_ordered(own, VALUES) or not own.free.issuperset(bound):
         return None
-    if is_permutation_along(own, v) or is_ascending_along(own, v):
+    v, f = _in_one_line(own, bound)
+    if is_permutation_along(f.atom, v) or is_ascending_along(f.atom, v):
         return None
-    return v, elements[0][0], guard
+    return v, f, elements[0][0], guard
+
+
+def _in_one_line(own: Read, bound: Sequence[Var]) -> tuple[Var, Poly]:
+    """An element of several dimensions as one of a single one, in the order in which a reshape has them."""
+    if len(bound) == 1:
+        return bound[0], of_atom(own)
+    first = {v: next((n for n, e in enumerate(own.indices) if v in e.free), 0) for v in bound}
+    one, digits, below = expr.fresh("f", prod(v.size for v in bound)), dict[Var, Index](), 1
+    for v in sorted(bound, key=lambda v: (-first[v], v.uid)):
+        digits[v] = expr.modulo(expr.floor_div(expr.of_var(one), below), v.size)
+        below *= v.size
+    return one, algebra.substitute(of_atom(own), digits)
 
 
 @once_a_session
 def _is_bounded(source: Tensor) -> bool:
-    """Whether a sum counts for which values of one variable one condition holds, as it is defined."""
-    return len(source.bound) == 1 and isinstance(source.bodies[0].atom, Guard)
+    """Whether a sum counts for which values of its variables one condition holds, as it is defined."""
+    return isinstance(source.bodies[0].atom, Guard)
 
 
 def _at_most(counted: Counted, place: Index) -> Poly | None:
     """Whether the count is at most a place, one of all; None where it may be none."""
-    (v, element, guard) = counted
+    (v, f, element, guard) = counted
     if place.lo < 0 or place.hi >= v.size:
         return None
     c = dict(guard.form.items)[element]
@@ -122,7 +137,6 @@ def _at_most(counted: Counted, place: Index) -> Poly | None:
     place = place if is_below else expr.subtract(expr.constant(v.size - 1), place)
     own = own_value(element)
     assert own is not None
-    f = value_of(element)
     there = define("sort", [v], (f,), attributes=VALUES, at=(place,), ordered=True, dtype=own.tensor.dtype)
     found = expr.add(expr.scale(as_index(there, element.lo, element.hi), c), rest)
     if guard.lo is None:

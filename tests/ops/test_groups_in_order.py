@@ -70,6 +70,58 @@ def test_other_rows_or_groups(name: str) -> None:
     assert verdict(of_own_group, WRONG[name]) is Verdict.REFUTED
 
 
+GATES = jax.ShapeDtypeStruct((ROWS, 2), jnp.float32)
+CHOSEN = jax.ShapeDtypeStruct((ROWS, 2), jnp.int32)
+OUT = jax.ShapeDtypeStruct((GROUPS, 4, 2), jnp.float32)
+
+
+def of_two_groups(x: jax.Array, e: jax.Array, g: jax.Array, w: jax.Array) -> jax.Array:
+    return jnp.einsum("tk,tkf->tf", g, jnp.einsum("td,tkdf->tkf", x, w[e]))
+
+
+def sorted_choices(wrong: bool) -> Function:
+    """Each row is there twice, for either of its groups, and both are weighted and added up."""
+
+    def local(x: jax.Array, e: jax.Array, g: jax.Array, w: jax.Array) -> jax.Array:
+        order = jnp.argsort(e.reshape(-1))
+        y = lax.ragged_dot(x[order // 2], w, sizes(e.reshape(-1)))
+        y = y * g.reshape(-1)[jnp.arange(2 * ROWS) if wrong else order][:, None]
+        return jnp.zeros((ROWS, y.shape[1])).at[order // 2].add(y)
+
+    return local
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_two_groups_of_a_row(wrong: bool) -> None:
+    specs = (P(), P(), P(), P(None, None, "d"))
+    device = jax.shard_map(sorted_choices(wrong), mesh=MESH, in_specs=specs, out_specs=P(None, "d"), check_vma=False)
+    found = check(of_two_groups, device, X, CHOSEN, GATES, W, assume={"e": (0, GROUPS)}).verdict
+    assert found is (Verdict.REFUTED if wrong else Verdict.PROVED)
+
+
+def gated(x: jax.Array, e: jax.Array, w: jax.Array, u: jax.Array, out: jax.Array) -> jax.Array:
+    return jnp.einsum("tf,tfd->td", jax.nn.silu(of_own_group(x, e, w)) * of_own_group(x, e, u), out[e])
+
+
+def sorted_gated(wrong: bool) -> Function:
+    def local(x: jax.Array, e: jax.Array, w: jax.Array, u: jax.Array, out: jax.Array) -> jax.Array:
+        order, size = jnp.argsort(e), sizes(e)
+        hidden = jax.nn.silu(lax.ragged_dot(x[order], w, size)) * lax.ragged_dot(x[order], u, size)
+        y = lax.ragged_dot(hidden, out, size)
+        return jnp.zeros_like(y).at[order].set(y if wrong else lax.psum(y, "d"))
+
+    return local
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_gated_layer(wrong: bool) -> None:
+    hidden = P(None, None, "d")
+    specs = (P(), P(), hidden, hidden, P(None, "d"))
+    device = jax.shard_map(sorted_gated(wrong), mesh=MESH, in_specs=specs, out_specs=P(), check_vma=False)
+    found = check(gated, device, X, E, W, W, OUT, assume={"e": (0, GROUPS)}).verdict
+    assert found is (Verdict.REFUTED if wrong else Verdict.PROVED)
+
+
 def ends(e: jax.Array) -> jax.Array:
     return jnp.cumsum(sizes(e))
 

@@ -56,6 +56,18 @@ def _place(case: Case) -> tuple[Poly, Array]:
     return found, case.each(held)
 
 
+@instance("place in order")
+def _place_of_two_dimensions(case: Case) -> tuple[Poly, Array]:
+    """Elements of rows, of which each row has the same in columns of any order."""
+    (e, es), u, v = case.make(3, 2, dtype="i8"), bound(3), bound(2)
+    case.known.tensors[e] = es = es * 0 + [[case.random.randrange(-1, 4) for _ in range(2)] for _ in range(3)]
+    own = algebra.as_index(algebra.read(e, [expr.of_var(u), expr.of_var(v)]), -128, 127)
+    bounds = [u, v] if case.random.random() < 0.5 else [v, u]
+    count = reduce_sum(bounds, guards.interval(expr.subtract(own, case.j), None, 0))
+    form = expr.subtract(algebra.as_index(count, -(1 << 31), (1 << 31) - 1), case.i)
+    return guards.interval(form, None, 0), case.each(lambda i, j: int((es <= j).sum() <= i))
+
+
 @instance("how many are below")
 def _below(case: Case) -> tuple[Poly, Array]:
     """Of as many values as an integer may be, or of less: those below it or not."""
