@@ -9,7 +9,7 @@ a sum is taken apart first where these are reached.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
@@ -42,7 +42,20 @@ def _made(atom: Atom, known: dict[Atom, Poly | None]) -> Poly | None:
 
 
 def _summed(bound: Sequence[Var], p: Poly, known: dict[Atom, Poly | None]) -> Poly:
-    """The sum of a product, shifted where it is over a span: what is read then is read at other places."""
+    """The sum of a product, shifted where it is over a span: what is read then is read at other places. Where turns are
+    counted by two digits, as conditions may ask for one of them, it may be over a span of what these count together."""
+    found = _over_a_span(bound, p, known)
+    for high, low in permutations([v for v in bound if v.size > 1], 2) if found is None else ():
+        joint = _counted_together(high, low, p)
+        if joint is not None:
+            v, there = joint
+            found = _over_a_span([v, *(w for w in bound if w not in (high, low))], there, known)
+            if found is not None:
+                break
+    return reduce_sum(bound, p) if found is None else found
+
+
+def _over_a_span(bound: Sequence[Var], p: Poly, known: dict[Atom, Poly | None]) -> Poly | None:
     for v in bound:
         ends = sorted({0, v.size} | {end for end in _ends(p, v) if 0 < end < v.size})
         if len(ends) > 2:
@@ -62,7 +75,30 @@ def _summed(bound: Sequence[Var], p: Poly, known: dict[Atom, Poly | None]) -> Po
                 there = shifted(algebra.substitute(p, {v: expr.add(start, expr.of_var(n))}), known)
                 mine = [n if w is v else w for w in bound]
                 return algebra.add(*(_summed(mine, make_poly((item,)), known) for item in there.items))
-    return reduce_sum(bound, p)
+    return None
+
+
+def _counted_together(high: Var, low: Var, p: Poly) -> tuple[Var, Poly] | None:
+    """A variable of which two others are the digits in something that is held between bounds, and the term by it: the
+    lower digit may go the other way."""
+    for form in _held(p):
+        c, d = (dict(form.items).get(expr.of_var(v).items[0][0], 0) for v in (high, low))
+        if d and abs(c) == abs(d) * low.size:
+            v = expr.fresh("f", high.size * low.size)
+            whole = expr.of_var(v)
+            first, own = expr.floor_divmod(whole, low.size)
+            own = own if c * d > 0 else expr.subtract(expr.constant(low.size - 1), own)
+            return v, algebra.substitute(p, {high: first, low: own})
+    return None
+
+
+def _held(p: Poly) -> Iterator[Index]:
+    """What conditions hold between bounds, and what is held between them there."""
+    for guard in (a for mono, _ in p.items for a in guards.guards_of(mono)):
+        yield guard.form
+        for atom, _ in guard.form.items:
+            if isinstance(atom, Opaque) and atom.operator == "clamp":
+                yield atom.exprs[0]
 
 
 def _ends(p: Poly, v: Var) -> Iterator[int]:

@@ -106,9 +106,13 @@ class LoopBook:
     """Running sums in units of these."""
     effort: Effort = field(init=False)
     """What comparisons of what loops carry may take, all together."""
+    piping: Effort = field(init=False)
+    """What those may take that ask whether a loop is a pipeline: none is left of the other where a pipeline has almost
+    as many turns as the logical loop, and is compared with views of it in vain before."""
 
     def __post_init__(self) -> None:
-        self.effort = Effort(self.session.limits.loop_steps, session=self.session)
+        steps = self.session.limits.loop_steps
+        self.effort, self.piping = (Effort(steps, session=self.session) for _ in range(2))
 
     def __len__(self) -> int:
         return len(self.loops)

@@ -12,20 +12,18 @@ which a device works on what is no microbatch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import limit_of
 from hlo_verify.ops.counting import Shape, counter_at, iterate
 from hlo_verify.ops.induction import Loop, book_of, kind_of_numbers
+from hlo_verify.ops.iterations import Iteration
 from hlo_verify.ops.lines import (
     Guess,
-    Line,
     Passed,
-    Piped,
-    Way,
     as_type,
     communicates_inside,
     guesses_at,
@@ -33,13 +31,12 @@ from hlo_verify.ops.lines import (
     ways,
 )
 from hlo_verify.ops.running import Closing
-from hlo_verify.ops.turns_compared import is_made
+from hlo_verify.ops.turns_before import TurnsBefore
+from hlo_verify.ops.turns_compared import names_in
 from hlo_verify.ops.values import Context, Value, positions
-from hlo_verify.program.ir import Op, TensorType, captured
-from hlo_verify.program.op_families import communicates_itself
+from hlo_verify.program.ir import Op, captured
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.at_constants import at_constants
-from hlo_verify.terms.term import ONE, ZERO, Poly, tensor
+from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, tensor
 
 
 def piped_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value] | None:
@@ -52,12 +49,12 @@ def piped_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> lis
     passed = list(handed_on(op, context))
     book = book_of(context)
     loops = [loop for loop in book.loops if loop.test is None and not _depends_on(device, loop)]
-    left, t = book.effort.left, expr.fresh("t", shape.trips)
+    left, t = book.piping.left, expr.fresh("t", shape.trips)
     before: dict[str, dict[int, Value]] = {}
     for loop, way in ways(passed, loops, device, book.piped) if passed else ():
         found = _Pipeline(op, args, context, shape, loop, way, t, before).results()
         if found is not None:
-            book.effort.left = left  # what is in vain counts
+            book.piping.left = left  # what is in vain counts
             return found
     return None
 
@@ -66,51 +63,8 @@ def _depends_on(device: Var, loop: Loop) -> bool:
     return any(device in value.term.free for value in (*loop.initial, *loop.state, *loop.after, *loop.final))
 
 
-@dataclass(slots=True, eq=False)
-class _Pipeline:
+class _Pipeline(Iteration):
     """The question whether a loop is that pipeline of a logical loop."""
-
-    op: Op
-    args: list[Value]
-    context: Context
-    shape: Shape
-    loop: Loop
-    way: Way
-    t: Var
-    before: dict[str, dict[int, Value]]
-    """What is known of other components before turn t, whatever is handed on: it is the same for all loops and ways."""
-    line: Line = field(init=False)
-    passed: Sequence[Passed] = field(init=False)
-    written: dict[int, Value] = field(default_factory=dict)
-    """What is written to in part as it is before turn t, in gradients, as each turn clears what it reads; or turned."""
-    is_turned: bool = False
-    """Whether something goes round a ring, of which the first device may take microbatches."""
-
-    def __post_init__(self) -> None:
-        self.line, self.passed = self.way.line, self.way.own
-        if any(self.args[each.component].term is ZERO for each in self.passed) and book_of(self.context).piped:
-            self.written = self._before("written", Closing.written_before)
-        if len(self.passed) > 1:
-            turned = self._before("turned", Closing.turned_before)
-            self.passed = [each for each in self.passed if each.component not in turned]
-            self.written = self.written | turned
-            self.is_turned = bool(turned)
-
-    def _before(self, name: str, of: Callable[[Closing], dict[int, Value]]) -> dict[int, Value]:
-        if name in self.before:
-            return self.before[name]
-        turn = expr.of_var(self.t)
-        known = {k: Value(self.op.types[k], self.args[k].term) for k in self.shape.invariant}
-        known |= {k: counter_at(self.shape, k, turn, self.op.types[k]) for k in self.shape.counters}
-        pure = replace(self.context, observe=None, unsupported={})
-
-        def iterated(values: list[Value]) -> list[Value]:
-            return iterate(self.op, values, pure, turn)
-
-        effort = book_of(self.context).effort
-        found = of(Closing(self.t, self.line.device, self.args, known, iterated, effort=effort))
-        self.before[name] = {} if pure.unsupported else found
-        return self.before[name]
 
     def results(self) -> list[Value] | None:
         """What the loop leaves, if the guesses of what it hands on hold for some: all are of gradients, or none."""
@@ -145,12 +99,22 @@ class _Pipeline:
         type_ = self.op.types[passed.component]
         loop = self.loop
         changed = [j for j, value in enumerate(loop.state) if value.term is not loop.after[j].term]
+        changed = [j for j in changed if names_in(loop.after[j].term) <= self._within_reach()]
         for j, whole in ((j, loop.state[j]) for j in changed):
             for guess in guesses_at(j, whole.type, type_, self.line):
                 if guess.batches + self.line.count - 1 <= self.shape.trips:
                     yield replace(guess, is_gradient=is_gradient)
                     if self.is_turned:
                         yield replace(guess, is_gradient=is_gradient, turned=1 if self.line.is_down else -1)
+
+    def _within_reach(self) -> set[Tensor]:
+        """The names of what loops carry and leave that an iteration may be made of: those of a logical loop that no
+        device has a counterpart of are in none."""
+        around = [self.context.environment[v] for v in captured(self.op)]
+        given = {name for value in (*self.args, *around) for name in names_in(value.term)}
+        given |= {name for value in self.loop.state for name in names_in(value.term)}
+        before = TurnsBefore.of(book_of(self.context).piped)
+        return given | before.carried.keys() | before.left.keys()
 
     def _state(self, guesses: Mapping[int, Guess]) -> list[Value]:
         """What is carried in an arbitrary turn: what is handed on as guessed, anything for what else changes."""
@@ -190,7 +154,7 @@ class _Pipeline:
             received = {k: self._anything(self.op.types[k]) for k in guesses}
             if place is not expr.constant(0):
                 received |= {k: self._anything(self.op.types[k], is_number=True) for k in some}
-            made = self._made(place, turn, received)
+            made, _ = self._made(place, turn, received)
             if any(made[k].term.doubt for k in some):
                 return []
         return some
@@ -198,13 +162,22 @@ class _Pipeline:
     def _carried(self, k: int) -> tuple[Poly, Poly]:
         return self.loop.state[k].term, self.loop.final[k].term
 
-    def _known(self, guess: Guess, place: Index, turn: Index, other: Poly, shape: Sequence[int]) -> Poly:
-        """What the device at a place makes in a turn, of a microbatch; where it works on none, another term."""
+    def _known(
+        self, guess: Guess, place: Index, turn: Index, other: Poly, shape: Sequence[int], n: int | None = None
+    ) -> Poly:
+        """What the device at a place makes in a turn, of a microbatch, or after its first turns of the logical loop;
+        where it works on none, another term."""
         batch, after = expr.subtract(turn, place), expr.shift(place, 1)
         inside = algebra.multiply(
             guards.interval(batch, 0, guess.batches - 1), guards.interval(place, 0, self._hands_on(guess) - 1)
         )
         carried, final = self.loop.state[guess.component], self.loop.final[guess.component]
+        if n is not None:
+            inside = guards.interval(batch, 0, guess.batches - 1)
+            made = guess.microbatch(self._at(carried, expr.shift(self.way.turn(place), n + 1)), batch, shape)
+            if guess.is_gradient:
+                return algebra.multiply(inside, made)
+            return algebra.add(algebra.multiply(inside, made), algebra.multiply(algebra.logical_not(inside), other))
         carried = self._at(carried, self.way.turn(after))
         if guess.is_gradient:
             return algebra.multiply(inside, guess.microbatch(carried, batch, shape))
@@ -221,6 +194,7 @@ class _Pipeline:
 
     def _wrong(self, guesses: Mapping[int, Guess]) -> list[int]:
         """The components that an iteration does not make so, on the first device or on another."""
+        self.on_the_way.clear()
         batches, count = (min(guess.batches for guess in guesses.values()), min(map(self._hands_on, guesses.values())))
         wrong = [k for k, guess in guesses.items() if (guess.batches, self._hands_on(guess)) != (batches, count)]
         first, rest = expr.constant(0), expr.shift(expr.of_var(expr.fresh("f", max(1, count - 1))), 1)
@@ -233,6 +207,8 @@ class _Pipeline:
             if wrong:
                 return wrong
         last = expr.constant(self.line.count - 1)
+        if not wrong:
+            self._follow_back(guesses)
         return wrong or (self._not_zero(last, 0, guesses) if count < self.line.count else wrong)
 
     def _made_otherwise(self, place: Index, batch: Index, guesses: Mapping[int, Guess]) -> list[int]:
@@ -245,12 +221,13 @@ class _Pipeline:
             if place is not expr.constant(0):
                 carried = self._at(self.loop.state[guess.component], self.way.turn(place))
                 received[k] = Value(type_, guess.microbatch(carried, batch, type_.shape))
-        self._name(place, batch, guesses)
-        made, whole = self._made(place, expr.add(place, batch), received), self._left(place, self.way.at_once - 1)
+        turn = expr.add(place, batch)
+        self._follow(place, batch, guesses, received)
+        made, whole = self._made(place, turn, received)[0], self._left(place, self.way.at_once - 1)
         return [
             k
             for k, guess in guesses.items()
-            if not self._is(made[k], guess.microbatch(whole[guess.component], batch, made[k].shape), guesses)
+            if not self._is(made[k].term, guess.microbatch(whole[guess.component], batch, made[k].shape), guesses)
         ]
 
     def _not_zero(self, place: Index, batches: int, guesses: Mapping[int, Guess]) -> list[int]:
@@ -264,95 +241,13 @@ class _Pipeline:
             k: Value(self.op.types[k], ZERO) if batches and k in some else self._anything(self.op.types[k])
             for k in guesses
         }
-        made = self._made(place, turn, received)
+        made, around = self._made(place, turn, received)
         idle = ONE
         if batches:
             idle = algebra.logical_not(guards.interval(expr.subtract(turn, place), 0, batches - 1))
-        found = {k: Value(made[k].type, algebra.multiply(idle, made[k].term)) for k in some}
+            self._keep_zeros(some, idle, around)
+        found = {k: algebra.multiply(idle, made[k].term) for k in some}
         return [k for k in some if not self._is(found[k], ZERO, guesses)]
-
-    def _left(self, place: Index, n: int) -> list[Value]:
-        """What the logical loop's turns for a place leave, after so many others of them."""
-        turn = expr.shift(self.way.turn(place), n)
-        if turn is expr.constant(0):
-            return list(self.loop.first())
-        return [self._at(value, turn) for value in self.loop.after]
-
-    def _at(self, value: Value, turn: Index) -> Value:
-        return Value(value.type, algebra.substitute(value.term, {self.loop.t: turn}))
-
-    def _is(self, made: Value, expected: Poly, guesses: Mapping[int, Guess]) -> bool:
-        return is_made(made.term, expected, book_of(self.context), self._piped(guesses))
-
-    def _piped(self, guesses: Mapping[int, Guess]) -> list[Piped]:
-        return [Piped(self.loop, each.component, each.is_gradient, self.way) for each in guesses.values()]
-
-    def _made(self, place: Index, turn: Index, received: Mapping[int, Value]) -> dict[int, Value]:
-        """What the device at a place makes in a turn of what it received."""
-        there = {self.line.device: self.line.at(place)}
-
-        def local(value: Value) -> Value:
-            return Value(value.type, algebra.substitute(value.term, there))
-
-        given = {
-            id(each.op): as_type(received[each.component], each.op.types[0])
-            for each in self.passed
-            if each.component in received and not each.is_received
-        }
-
-        def seen(op: Op, values: list[Value]) -> list[Value]:
-            if id(op) in given:
-                return [given[id(op)]]
-            if communicates_itself(op):
-                return [self._anything(value.type) for value in values]
-            return [local(value) for value in values]
-
-        state = []
-        for k, type_ in enumerate(self.op.types):
-            if k in self.shape.invariant:
-                state.append(local(Value(type_, self.args[k].term)))
-            elif k in self.shape.counters:
-                state.append(counter_at(self.shape, k, turn, type_))
-            elif k in received and self._is_received(k):
-                state.append(received[k])
-            elif k in self.written and k not in received:
-                state.append(local(self._at_turn(self.written[k], turn)))
-            else:
-                state.append(self._anything(type_))
-        around = {v: local(self.context.environment[v]) for v in captured(self.op)}
-        pure = replace(self.context, observe=None, instead=seen, unsupported={}, environment=around, kept=None)
-        iterate(self.op, state, pure, turn)
-        return {
-            each.component: as_type(around[each.made], self.op.types[each.component])
-            for each in self.passed
-            if each.component in received
-        }
-
-    def _at_turn(self, value: Value, turn: Index) -> Value:
-        return Value(value.type, algebra.substitute(value.term, {self.t: turn}))
-
-    def _name(self, place: Index, batch: Index, guesses: Mapping[int, Guess]) -> None:
-        """Note the names of what a device makes on the way, where it makes several logical turns at once."""
-        book = book_of(self.context)
-        for n in range(self.way.at_once - 1):
-            left = self._left(place, n)
-            turn = expr.shift(self.way.turn(place), n + 1)
-            for k, guess in guesses.items():
-                type_, j = self.op.types[k], guess.component
-                own, name = (
-                    guess.microbatch(v, batch, type_.shape) for v in (left[j], self._at(self.loop.state[j], turn))
-                )
-                for known in (own, at_constants(own)):
-                    book.named[kind_of_numbers(type_), known] = name
-
-    def _is_received(self, k: int) -> bool:
-        return any(each.is_received for each in self.passed if each.component == k)
-
-    def _anything(self, type_: TensorType, is_number: bool = False) -> Value:
-        """A value of which nothing is known, or no more than that it is numbers, in one execution of an operation."""
-        unknown = tensor("opaque", "anything", type_.dtype, type_.shape, location=self.op.location)
-        unknown.doubt = 0 if is_number else None
-        return Value(type_, algebra.read(unknown, positions(type_.shape)))
 
     def _closed(self, guesses: Mapping[int, Guess]) -> list[Value] | None:
         book = book_of(self.context)
@@ -360,6 +255,15 @@ class _Pipeline:
         state = self._state(guesses)
         pure = replace(self.context, observe=None, unsupported={})
         iterate(self.op, state, pure, turn)
+        for (k, n), values in sorted(self.on_the_way.items()):
+            if k in guesses and values:
+                type_ = self.op.types[k]
+                for v in values:
+                    own = pure.environment[v].term
+                    book.named[kind_of_numbers(type_), own] = self._known(
+                        guesses[k], self.line.place, turn, own, type_.shape, n
+                    )
+                iterate(self.op, state, pure, turn)
         for each in self.passed:
             if each.component in guesses:
                 made = pure.environment[each.made]
@@ -375,7 +279,7 @@ class _Pipeline:
             return iterate(self.op, values, pure, turn)
 
         def closed(known: Mapping[int, Value]) -> dict[int, Value]:
-            closing = Closing(self.t, self.line.device, self.args, known, iterated, effort=book.effort, late=late)
+            closing = Closing(self.t, self.line.device, self.args, known, iterated, effort=book.piping, late=late)
             return closing.closed()
 
         ends = closed(known_values)

@@ -35,6 +35,8 @@ class TurnsBefore:
     carried: dict[Tensor, list[Piped]] = field(default_factory=dict)
     """Of a name, what makes it: other pipelines may make other turns."""
     left: dict[Tensor, tuple[Loop, int]] = field(default_factory=dict)
+    opens_between: bool = True
+    """Whether names of turns are replaced that a place makes on its way."""
     opens_ends: bool = True
     """Whether what loops leave is replaced."""
     opens_early: bool = True
@@ -62,9 +64,12 @@ class TurnsBefore:
         return any(each in self.carried or each in self.left for each in ingredients(p))
 
     def replaced_each(self, sides: tuple[Poly, Poly]) -> Iterator[tuple[Poly, Poly]]:
-        """Two terms with what turns made in the place of names: of those alone that a place makes on its way and that
-        loops begin with; of what loops leave, too; of the first turns, too. Each is larger than the one before."""
-        ways = [replace(self, opens_ends=n > 0, opens_early=n > 1, _made={}, _inside=set()) for n in range(3)]
+        """Two terms with what turns made in the place of names: of those alone that loops begin with; of those that a
+        place makes on its way, too; of what loops leave; of the first turns. Each is larger than the one before."""
+        ways = [
+            replace(self, opens_between=n > 0, opens_ends=n > 1, opens_early=n > 2, _made={}, _inside=set())
+            for n in range(4)
+        ]
         pairs = ((way.replaced(sides[0]), way.replaced(sides[1])) for way in ways)
         return (pair for pair, _ in groupby(pairs))
 
@@ -127,7 +132,7 @@ class TurnsBefore:
             return self.replaced(loop.initial[k].at(list(where)))
         is_near = any(0 < turn.lo - other.way.first <= 2 * at_once for other in piped)
         is_early = self.opens_early and not each.is_gradient and is_near
-        if is_early or _is_within(turn, at_once):
+        if is_early or (self.opens_between and _is_within(turn, at_once)):
             return self.replaced(_at(loop.after[k], loop, expr.shift(turn, -1), where))
         return None
 

@@ -27,7 +27,7 @@ def is_made(made: Poly, expected: Poly, book: LoopBook, piped: Sequence[Piped]) 
     found = in_ranges(made)
     if found is wanted or without_names(found) is without_names(wanted):
         return True
-    if _tensors(found) == _tensors(wanted) and cases.equal(made, expected, total=book.effort):
+    if _tensors(found) == _tensors(wanted) and cases.equal(made, expected, total=book.piping):
         return True
     if not book.piped or (wanted.items and not before.is_among(_tensors(found), wanted)):
         return False
@@ -35,7 +35,25 @@ def is_made(made: Poly, expected: Poly, book: LoopBook, piped: Sequence[Piped]) 
         found, wanted = (without_names(in_ranges(p)) for p in pair)
         if found is wanted:
             return True
-    return _tensors(found) == _tensors(wanted) and cases.equal(found, wanted, total=book.effort)
+    return _tensors(found) == _tensors(wanted) and cases.equal(found, wanted, total=book.piping)
+
+
+def is_one(found: Poly, wanted: Poly) -> bool:
+    """Whether two terms are one in the ranges of what they read definitions at; what is not made of all arguments that
+    the other one is made of is not looked at."""
+    if not _arguments(wanted) <= _arguments(found):
+        return False
+    sides = in_ranges(found), in_ranges(wanted)
+    return sides[0] is sides[1] or without_names(sides[0]) is without_names(sides[1])
+
+
+def names_in(p: Poly) -> set[Tensor]:
+    """The names of what loops carry and leave that a term is made of."""
+    return {each for each in _tensors(p) if each.kind == "loop"}
+
+
+def _arguments(p: Poly) -> set[Tensor]:
+    return {each for each in _tensors(p) if each.kind == "argument"}
 
 
 def _tensors(p: Poly) -> set[Tensor]:

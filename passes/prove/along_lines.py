@@ -81,7 +81,7 @@ def _are_one(before: TurnsBefore, sides: tuple[Poly, Poly]) -> bool:
 
 def _are_turned(found: Poly, expected: Poly) -> bool:
     """Whether two terms are one where sums that go down are turned round, what such a sum is made of is read at other
-    places then, and made anew; in the ranges of these, too."""
+    places then, and made anew; in the ranges of these, and with names taken apart there, too."""
     for _ in range(ROUNDS):
         if found is expected:
             return True
@@ -89,4 +89,5 @@ def _are_turned(found: Poly, expected: Poly) -> bool:
         found, expected = (shifted(p, {}) for p in earlier)
         if earlier == (found, expected):
             break
-    return found is expected or in_ranges(found) is in_ranges(expected)
+    found, expected = in_ranges(found), in_ranges(expected)
+    return found is expected or without_names(found) is without_names(expected)

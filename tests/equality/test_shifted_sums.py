@@ -55,3 +55,22 @@ def test_places_between_bounds(is_down: bool, most: int, is_plain: bool) -> None
         assert (found is plain) == is_plain
         last = algebra.read(x, (expr.constant(0 if is_down else 3),))
         assert is_plain or found is algebra.add(plain, last)
+
+
+@pytest.mark.parametrize("is_down", [False, True])
+@pytest.mark.parametrize(("most", "is_plain"), [(3, True), (4, False)])
+def test_places_by_digits(is_down: bool, most: int, is_plain: bool) -> None:
+    """`sum t<9. [place is t] * y[t div 3, place]`, where t is two digits."""
+    with Session().on():
+        t = expr.fresh("t", 9)
+        along = expr.subtract(expr.constant(3), expr.of_var(t)) if is_down else expr.of_var(t)
+        place = expr.clamp(along, 0, 3)
+        off = expr.subtract(expr.of_var(t), expr.subtract(expr.constant(3), place) if is_down else place)
+        y = tensor("argument", "y", "f32", (3, 4))
+        there = algebra.read(y, (expr.floor_div(expr.of_var(t), 3), place))
+        found = shifted(reduce_sum([t], algebra.multiply(guards.interval(off, None, most - 3), there)), {})
+        v = expr.fresh("n", 4)
+        n = expr.of_var(v)
+        first = expr.subtract(expr.constant(3), n) if is_down else n
+        here = algebra.read(y, (expr.floor_div(n, 3), first))
+        assert (found is reduce_sum([v], here)) == is_plain

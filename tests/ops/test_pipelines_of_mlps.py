@@ -42,6 +42,16 @@ class Pipeline:
     def whole(self, weights: Weights, x: Array) -> Array:
         return lax.scan(lambda h, w: (self.block(h, w), None), x, weights)[0]  # type: ignore[no-any-return]
 
+    def between(self, h: Array, t: Array) -> Array:
+        """What goes from one layer of a device to the next."""
+        n, me = self.stages, lax.axis_index("s")
+        if self.wrong == "between_on_one":
+            return jnp.where(me == n // 2, 2 * h, h)
+        if not self.wrong.startswith("between"):
+            return h
+        places = {"between_first": me == 0, "between_last": me == n - 1, "between_in_turn": t == n}
+        return jnp.where(places[self.wrong], lax.stop_gradient(h), h)
+
     def local(self, weights: Weights, x: Array) -> Array:
         n, me = self.stages, lax.axis_index("s")
         is_late = self.wrong == "late"
@@ -52,6 +62,8 @@ class Pipeline:
             for k in range(self.layers):
                 own = tuple(w[k] for w in weights)
                 h = self.block(h, (own[0], *(w[0] for w in weights[1:])) if self.wrong == "biases" else own)
+                if k < self.layers - 1:
+                    h = self.between(h, t)
             if self.wrong == "odd_device":
                 h = jnp.where(me == n // 2, 2 * h, h)
             if self.wrong == "residual":
@@ -96,6 +108,9 @@ RIGHT = {
     "layers": LAYERS,
     "layers_2": replace(LAYERS, stages=2),
     "layers_4_plain": replace(LAYERS, stages=4, is_residual=False),
+    "layers_4_slots": replace(LAYERS, stages=4, is_residual=False, form="slots"),
+    "layers_6_slots": replace(LAYERS, stages=6, is_residual=False, form="slots"),
+    "gelu_layers_4": replace(GELU, stages=4, layers=2, is_residual=False, form="slots"),
     "gelu": GELU,
     "gelu_2": replace(GELU, stages=2),
     "gelu_4": replace(GELU, stages=4),
@@ -120,8 +135,19 @@ def test_wrong_gradients(pipeline: Pipeline, wrong: str, stages: int) -> None:
     assert replace(pipeline, stages=stages, wrong=wrong).verdict() is Verdict.UNKNOWN
 
 
+BETWEEN = ["between_on_one", "between_first", "between_last", "between_in_turn"]
+
+
 @slow
 @pytest.mark.parametrize("stages", [2, 4, 64])
-@pytest.mark.parametrize("wrong", ["stopped", "late", "odd_device", "residual", "biases"])
+@pytest.mark.parametrize("wrong", BETWEEN)
+def test_wrong_between_layers(wrong: str, stages: int) -> None:
+    pipeline = replace(LAYERS, is_residual=False, form="slots")
+    assert replace(pipeline, stages=stages, wrong=wrong).verdict() is Verdict.UNKNOWN
+
+
+@slow
+@pytest.mark.parametrize("stages", [2, 4, 64])
+@pytest.mark.parametrize("wrong", ["stopped", "late", "odd_device", "residual", "biases", *BETWEEN])
 def test_wrong_gradients_of_layers(wrong: str, stages: int) -> None:
     assert replace(LAYERS, stages=stages, wrong=wrong).verdict() is Verdict.UNKNOWN
