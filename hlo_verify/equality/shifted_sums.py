@@ -49,13 +49,24 @@ def _summed(bound: Sequence[Var], p: Poly, known: dict[Atom, Poly | None]) -> Po
         joint = _counted_together(high, low, p)
         if joint is not None:
             v, there = joint
-            found = _over_a_span([v, *(w for w in bound if w not in (high, low))], there, known)
+            found = _each_over_a_span([v, *(w for w in bound if w not in (high, low))], there, known)
             if found is not None:
                 break
     return reduce_sum(bound, p) if found is None else found
 
 
+def _each_over_a_span(bound: Sequence[Var], p: Poly, known: dict[Atom, Poly | None]) -> Poly | None:
+    """The sum of each product by itself, as its conditions are its own; None where none is over a span."""
+    each = [make_poly((item,)) for item in p.items]
+    found = [_over_a_span(bound, product, known) for product in each]
+    if all(there is None for there in found):
+        return None
+    pairs = zip(each, found, strict=True)
+    return algebra.add(*(reduce_sum(bound, product) if there is None else there for product, there in pairs))
+
+
 def _over_a_span(bound: Sequence[Var], p: Poly, known: dict[Atom, Poly | None]) -> Poly | None:
+    """The sum of one product where a variable counts a span; None where none does."""
     for v in bound:
         ends = sorted({0, v.size} | {end for end in _ends(p, v) if 0 < end < v.size})
         if len(ends) > 2:

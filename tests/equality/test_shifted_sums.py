@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from hlo_verify.equality.shifted_sums import shifted
 from hlo_verify.index import expr
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.functions import real
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import tensor
+from tests.support.evaluate import Evaluator, objects
 
 
 @pytest.mark.parametrize(
@@ -74,3 +78,25 @@ def test_places_by_digits(is_down: bool, most: int, is_plain: bool) -> None:
         first = expr.subtract(expr.constant(3), n) if is_down else n
         here = algebra.read(y, (expr.floor_div(n, 3), first))
         assert (found is reduce_sum([v], here)) == is_plain
+
+
+@pytest.mark.parametrize(("lo", "hi"), [(None, 7), (1, 6), (3, 8)])
+def test_a_product_that_falls_apart_where_digits_are_one_place(lo: int | None, hi: int) -> None:
+    """`sum h<3, l<3. [lo <= t <= hi] tanh(x[t] + [h = 1][2 <= t <= 4] y[t] + [d = 1] z[t] + ..)`, t = 3h + l: by t
+    there are fewer conditions, so the function is one of choices, each of which holds between bounds of its own."""
+    with Session().on():
+        digits = [expr.fresh(name, 3) for name in "hldef"]
+        h, low, *places = map(expr.of_var, digits)
+        t = expr.add(expr.scale(h, 3), low)
+        tensors = [tensor("argument", f"x{n}", "f32", (9,)) for n in range(5)]
+        x, y, *others = (algebra.read(source, (t,)) for source in tensors)
+        asked = algebra.multiply(guards.interval(h, 1, 1), guards.interval(t, 2, 4))
+        parts = [algebra.multiply(guards.interval(e, 1, 1), z) for e, z in zip(places, others, strict=True)]
+        value = apply(real("tanh"), (algebra.add(x, algebra.multiply(asked, y), *parts),))
+        found = reduce_sum(digits[:2], algebra.multiply(guards.interval(t, lo, hi), value))
+        random = np.random.default_rng(1)
+        evaluator = Evaluator({source: objects(random.normal(size=9)) for source in tensors})
+        axes = dict(zip(digits[2:], np.meshgrid(*[np.arange(3)] * 3, indexing="ij"), strict=True))
+        grid = {v: numbers.astype(object) for v, numbers in axes.items()}
+        before, after = (evaluator.poly(p, grid).astype(float) for p in (found, shifted(found, {})))
+        assert np.allclose(before, after)
