@@ -255,7 +255,7 @@ class Limits:
     expanded_power: int = 64
     """The power of a number, or of a sum where terms are compared, that is multiplied out."""
     expanded_products: int = 10_000
-    """Products of such a power."""
+    """Products of such a power, and of a term whose conditions are taken apart."""
     expanded_terms: int = 8
     """Terms of a sum that the law of a function takes apart (`exp(a + b) = exp(a) * exp(b)`)."""
     factored_terms: int = 64

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
+from math import prod
 from typing import TypeGuard
 
 from hlo_verify.limits import allows
@@ -23,10 +24,13 @@ from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Poly, atoms, make_
 
 
 def taken_apart(p: Poly) -> Poly:
-    """The same term, with each condition on its surface taken apart that can be."""
-    if not any(_is_condition(atom) for mono, _ in p.items for atom, _ in mono):
+    """The term with each condition on its surface taken apart that can be; itself where that gives too much."""
+    conditions = dict.fromkeys(atom for mono, _ in p.items for atom, _ in mono if _is_condition(atom))
+    found = {atom: image for atom in conditions if (image := _image(atom)) is not None}
+    sizes = (prod(len(found[atom].items) for atom, _ in mono if atom in found) for mono, _ in p.items)
+    if not found or not allows("expanded_products", sum(sizes)):
         return p
-    return algebra.with_atoms(p, _image)
+    return algebra.with_atoms(p, found.get)
 
 
 def _is_condition(atom: Atom) -> TypeGuard[Apply]:

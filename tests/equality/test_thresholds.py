@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from itertools import product
 from typing import Any
 
@@ -16,6 +17,7 @@ import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.equality.thresholds import taken_apart
 from hlo_verify.evaluate.balls import precision
+from hlo_verify.index import expr
 from hlo_verify.limits import Limits
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
@@ -103,6 +105,17 @@ def test_what_may_hold_elsewhere_stays(name: str) -> None:
     with Session().on():
         whole, parts, _ = both(WHOLE[name])
         assert parts is whole
+
+
+@pytest.mark.parametrize(("count", "is_apart"), [(3, True), (40, False)])
+def test_what_gives_too_many_products_stays(count: int, is_apart: bool) -> None:
+    """`[maximum(x1, y1) > 2] [maximum(x2, y2) > 2] ..`: each gives three products."""
+    with Session().on():
+        x, y = (tensor("argument", name, "f32", (count,)) for name in "xy")
+        pairs = [[algebra.read(each, (expr.constant(n),)) for each in (x, y)] for n in range(count)]
+        whole = reduce(algebra.multiply, (of(POSITIVE, plus(of(MAXIMUM, *pair), number(-2))) for pair in pairs))
+        parts = taken_apart(whole)
+        assert (len(parts.items) == 3**count) if is_apart else parts is whole
 
 
 Accepts = Callable[[jax.Array, jax.Array, jax.Array], jax.Array]
