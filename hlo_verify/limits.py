@@ -70,8 +70,7 @@ class Limits:
     vain_results: int = 4
     """Results in a row that are not equal after which the others are compared by construction alone: likewise."""
     loop_steps: int = 300
-    """Steps of comparisons for what loops carry, all together, and as many for pipelines: a guess that holds is seen
-    at once."""
+    """Steps of comparisons for what loops carry, and as many for pipelines: a guess that holds is seen at once."""
     vain_loops: int = 40_000
     """Terms and index expressions that are made in vain for loops of which a logical loop matches a part, of all of
     them together: two seconds. Past them, nothing is known of the rest."""
