@@ -110,7 +110,6 @@ RIGHT = {
     "layers_4_plain": replace(LAYERS, stages=4, is_residual=False),
     "layers_4_slots": replace(LAYERS, stages=4, is_residual=False, form="slots"),
     "layers_6_slots": replace(LAYERS, stages=6, is_residual=False, form="slots"),
-    "gelu_layers_4": replace(GELU, stages=4, layers=2, is_residual=False, form="slots"),
     "gelu": GELU,
     "gelu_2": replace(GELU, stages=2),
     "gelu_4": replace(GELU, stages=4),
