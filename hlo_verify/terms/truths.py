@@ -226,9 +226,7 @@ def _total(form: Index) -> Poly:
     """What an index expression adds up, with values in it written out that surely are no others in the machine."""
     values = [(atom, k) for atom, k in form.items if isinstance(atom, Opaque) and atom.operator == "value"]
     written = [(atom, k) for atom, k in values if _lies_in(value_of(atom), atom.lo, atom.hi)]
-    rest = expr.subtract(
-        form, reduce(expr.add, (expr.scale(expr.of_atom(atom), k) for atom, k in written), expr.constant(0))
-    )
+    rest = reduce(lambda e, part: expr.subtract(e, expr.scale(expr.of_atom(part[0]), part[1])), written, form)
     return add(of_index(rest), *(scale(value_of(atom), k) for atom, k in written))
 
 
@@ -251,12 +249,10 @@ def _all_at_an_end(total: Poly, lo: Bound, hi: Bound) -> Poly | None:
 
 def _are_at_least(total: Poly, parts: Mapping[Monomial, Number], bound: Bound) -> Poly | None:
     """`[total >= bound]` where one of the counts more or less decides it."""
-    low = high = Fraction(0)
-    for mono, c in total.items:
-        ends = _range(mono)
-        if ends is None:
-            return None
-        low, high = low + min(c * end for end in ends), high + max(c * end for end in ends)
+    ends = _ends(total)
+    if ends is None:
+        return None
+    low, high = ends
     step = min(abs(Fraction(c)) for c in parts.values())
     if bound is None or bound <= low:
         return ONE
@@ -329,13 +325,15 @@ def _counting(mono: Monomial) -> Read | None:
 
 def _lies_in(p: Poly, lo: int, hi: int) -> bool:
     """Whether a term of counts and places surely has values of that range alone, so that its machine value is it."""
-    low = high = Fraction(0)
-    for mono, c in p.items:
-        ends = _range(mono)
-        if ends is None:
-            return False
-        low, high = low + min(c * end for end in ends), high + max(c * end for end in ends)
-    return low >= lo and high <= hi
+    ends = _ends(p)
+    return ends is not None and ends[0] >= lo and ends[1] <= hi
+
+
+def _ends(p: Poly) -> tuple[Number, Number] | None:
+    """The least and the greatest that a term of counts and places may be; None where one of its parts is none."""
+    ranges = [(c, _range(mono)) for mono, c in p.items]
+    reached = [sorted(c * end for end in ends) for c, ends in ranges if ends is not None]
+    return (sum(low for low, _ in reached), sum(high for _, high in reached)) if len(reached) == len(ranges) else None
 
 
 def _range(mono: Monomial) -> tuple[int, int] | None:
