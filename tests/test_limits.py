@@ -83,6 +83,7 @@ NO_LIMITS = {
     "prove.LARGE": "which modules one lost layer decides",
     "compare.ONE_OF": "which part of a limit",
     "cut_points.HASTE": "which part of a limit",
+    "compared_counts.SMALL": "what is taken for an exact number that a person wrote",
     "comparison.VAIN": "which part of a limit",
     "conditions.MANY": "how far cases are counted",
     "confirm.FEWEST": "with how many bits is begun",

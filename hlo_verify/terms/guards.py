@@ -73,10 +73,10 @@ def _count_asked(g: Guard) -> Poly | None:
     """What a guard says of conditions that it counts, or of integers of which it asks about the greatest."""
     if not any(isinstance(atom, expr.Opaque) and atom.operator == "value" for atom, _ in g.form.items):
         return None
-    from hlo_verify.terms.order_counts import asked_of_order  # whose definitions are built on guards
-    from hlo_verify.terms.truths import asked_of_extremum, asked_of_integers
+    from hlo_verify.terms import compared_counts, compared_extrema, order_counts  # all built on guards
 
-    asked = (ask(g.form, g.lo, g.hi) for ask in (asked_of_integers, asked_of_order, asked_of_extremum))
+    asking = (compared_counts.asked_of_integers, order_counts.asked_of_order, compared_extrema.asked_of_extremum)
+    asked = (ask(g.form, g.lo, g.hi) for ask in asking)
     return next((found for found in asked if found is not None), None)
 
 

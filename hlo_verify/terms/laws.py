@@ -19,6 +19,7 @@ from hlo_verify.terms.clipping_laws import (
     by_squares,
     sign_of_root,
 )
+from hlo_verify.terms.compared_counts import asked_of_reals
 from hlo_verify.terms.counts import asked_of_counts, truncated
 from hlo_verify.terms.exponential_laws import (
     by_cases,
@@ -119,7 +120,6 @@ from hlo_verify.terms.sign_laws import (
 from hlo_verify.terms.steps import Piece, forms, pieces
 from hlo_verify.terms.structure import REWRITINGS, in_words
 from hlo_verify.terms.term import Apply, Poly, make_apply, of_atom
-from hlo_verify.terms.truths import asked_of_reals
 from hlo_verify.terms.used import used
 
 

@@ -104,7 +104,9 @@ WITHOUT = {
     "product of truth values": Without("truths.is_truth(p)", "True"),
     "extremum of truth values": Without("[p for p in terms if is_truth(p)]", "list(terms)", "truths.joined"),
     "extremum of truth values over variables": Without("if add(p, none) is ONE else [p]", "", "truths.each_of"),
-    "as many as there are of each": Without("bound > high - step", "bound > high - 2 * step", "truths._are_at_least"),
+    "as many as there are of each": Without(
+        "bound > high - step", "bound > high - 2 * step", "compared_counts._are_at_least"
+    ),
     "as many as there are": Without("all(atom.boolean for atom, _ in mono)", "True", "truths._is_product"),
     "place in order": Without("if place.lo < 0 or place.hi >= v.size:", "if False:", "order_counts._at_most"),
     "how many are below": Without("if count.lo < 0 or count.hi > v.size:", "if False:"),

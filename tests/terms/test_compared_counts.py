@@ -1,0 +1,88 @@
+"""What a count says of those counted, where floats are compared: never what floats do not say."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+
+from hlo_verify.index import expr
+from hlo_verify.terms import algebra, laws
+from hlo_verify.terms.functions import IS_ZERO, POSITIVE
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import Poly, Read, number, tensor
+
+SIZE = 12
+FACTORS = [np.float32(c) for c in (0.1, 0.3, 0.37, 0.5, 0.7, 0.9, 1.1, 1 / 3, 3.0, 1e-6, 70.1)]
+
+
+def counted(name: str, size: int) -> Poly:
+    """How many elements of an argument are positive."""
+    v = expr.fresh("v", size)
+    element = algebra.read(tensor("argument", name, "f32", (size,)), (expr.of_var(v),))
+    return reduce_sum([v], laws.apply(POSITIVE, (element,)))
+
+
+def said(p: Poly) -> str:
+    """Of how many of those counted something has to hold: of all, any, or neither; no word for anything else."""
+    if p.constant is not None:
+        return "always" if p.constant else "never"
+    kinds = {atom.tensor.kind for mono, _ in p.items for atom, _ in mono if isinstance(atom, Read)}
+    negated = "not " if dict(p.items).get(()) else ""
+    return {frozenset({"min"}): negated + "all", frozenset({"max"}): negated + "any"}.get(frozenset(kinds), "")
+
+
+HOLDS: dict[str, Callable[[int, int], bool]] = {
+    "always": lambda n, most: True,
+    "never": lambda n, most: False,
+    "all": lambda n, most: n == most,
+    "not all": lambda n, most: n < most,
+    "any": lambda n, most: n > 0,
+    "not any": lambda n, most: n == 0,
+}
+
+
+def exactly(x: np.float32) -> Fraction:
+    return Fraction(float(x))
+
+
+def near(x: np.float32) -> list[np.float32]:
+    """Numbers that a person may compare with where that is meant: also as written in six places, and a little less."""
+    written = np.float32(round(float(x), 6))
+    around = [np.nextafter(x, np.float32(-99)), x, np.nextafter(x, np.float32(99))]
+    return [*around, written, np.float32(x * np.float32(0.99))]
+
+
+def asked(total: Poly) -> Iterator[tuple[Callable[[np.float32, np.float32], bool], str]]:
+    """What is said of a sum, less a number, being more than 0, less, or 0."""
+    yield operator.gt, said(laws.apply(POSITIVE, (total,)))
+    yield operator.lt, said(laws.apply(POSITIVE, (algebra.scale(total, -1),)))
+    yield operator.eq, said(laws.apply(IS_ZERO, (total,)))
+
+
+@pytest.mark.parametrize("factor", FACTORS)
+def test_a_multiple_of_a_count(factor: np.float32) -> None:
+    """Compared with what none, one, all but one and all of them come to."""
+    n, decided = counted("x", SIZE), 0
+    for threshold in (t for k in (0, 1, SIZE - 1, SIZE) for t in near(factor * np.float32(k))):
+        total = algebra.add(algebra.scale(n, exactly(factor)), number(-exactly(threshold)))
+        for compare, answer in asked(total):
+            decided += bool(answer)
+            for k in range(SIZE + 1) if answer else ():
+                assert compare(factor * np.float32(k), threshold) == HOLDS[answer](k, SIZE)
+    assert decided
+
+
+@pytest.mark.parametrize("factors", list(product(FACTORS[:6], FACTORS[4:8])), ids=str)
+def test_multiples_of_two_counts(factors: tuple[np.float32, np.float32]) -> None:
+    first, second = factors
+    total = algebra.add(*(algebra.scale(counted(name, 3), exactly(c)) for name, c in zip("xy", factors, strict=True)))
+    for threshold in (t for k in (0, 3) for t in near(first * np.float32(k) + second * np.float32(k))):
+        for compare, answer in asked(algebra.add(total, number(-exactly(threshold)))):
+            for k, m in product(range(4), repeat=2) if answer else ():
+                there = first * np.float32(k) + second * np.float32(m)
+                assert compare(there, threshold) == HOLDS[answer](k + m, 6)
