@@ -9,6 +9,7 @@ run.
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import socket
 import tempfile
@@ -145,7 +146,7 @@ def _connect(address: str) -> None:
     try:
         if address != "auto":
             socket.create_connection((host, int(port)), SECONDS).close()
-        ray.init(address=address, log_to_driver=False, logging_level="ERROR", configure_logging=False)
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
         if ray.cluster_resources().get("CPU", 0) < 1:
             raise OSError("it has no processors")
     except (OSError, ValueError, OverflowError, RuntimeError, ConnectionError, TimeoutError) as error:
