@@ -2,7 +2,8 @@
 
 What the StableHLO specification leaves open is undefined: an integer divided by zero, the least integer divided by -1,
 a shift by the width or more, a number converted to an integer type that does not hold it, and a negative power of an
-integer.
+integer. So is the absolute value of the least integer, which its type does not hold: XLA takes what it computes of that
+for non-negative in some programs, and not in others.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ NO_SENSE = {
     "shift_right_logical": "a shift by the width or more",
     "shift_right_arithmetic": "a shift by the width or more",
     "power": "a negative power of an integer",
+    "abs": "the absolute value of the least integer",
     "convert": "a number converted to an integer type that does not hold it",
 }
 """What is undefined where an operation's result is, in words."""
@@ -145,6 +147,8 @@ def _senseless(name: str, dtype: str, values: tuple[Array, ...], has_fixed_amoun
         return np.asarray((values[1] < 0) | (values[1] > width(dtype) - (not has_fixed_amount)))
     if name == "power":
         return np.asarray(values[1] < 0)
+    if name == "abs" and bounds(dtype)[0]:
+        return np.asarray(values[0] == bounds(dtype)[0])
     return np.zeros((), np.bool_)
 
 

@@ -31,6 +31,11 @@ UNDEFINED = {
         body("%m = minimum %x, %l", "%y = divide %m, %o", l=-128, o=-1),
         body("%m = minimum %x, %l", "%y = subtract %m, %m", l=-128),
     ),
+    "the absolute value of the least integer": (
+        "i8",
+        body("%m = minimum %x, %l", "%y = abs %m", l=-128),
+        body("%m = minimum %x, %l", "%y = subtract %m, %m", l=-128),
+    ),
     "shifts by the width": (
         "i32",
         body("%m = maximum %x, %c", "%y = shift_left %x, %m", c=32),
