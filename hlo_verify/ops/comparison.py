@@ -120,12 +120,12 @@ def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:
         p, q = a.term, b.term  # p = q as truth values: pq + (1-p)(1-q)
         both = product(p, q, "i1")
         return algebra.add(algebra.scale(both, 2), ONE, algebra.scale(p, -1), algebra.scale(q, -1))
-    pieces = _pieces(a)
+    pieces = choices_of(a)
     if pieces and not ordered and _is_one_element(pieces, b):
         return guards.interval(expr.subtract(as_index(a), as_index(b)), 0, 0)
     if pieces:
         return algebra.add(*(algebra.multiply(on, _compare_integers(here, b, ordered)) for on, here in pieces))
-    pieces = _pieces(b)
+    pieces = choices_of(b)
     if pieces and not ordered and _is_one_element(pieces, a):
         return guards.interval(expr.subtract(as_index(a), as_index(b)), 0, 0)
     if pieces:
@@ -149,7 +149,7 @@ def _counts(value: Value) -> bool:
     return bool(items) and all(isinstance(atom, Digit) for atom, _ in items)
 
 
-def _pieces(value: Value) -> list[tuple[Poly, Value]]:
+def choices_of(value: Value) -> list[tuple[Poly, Value]]:
     """An integer as a step function: where each of its values is; and one that a truth value chooses, by that."""
     forms = {a.form for mono, _ in value.term.items for a, _ in mono if isinstance(a, Guard)}
     if value.type.dtype == "i1" or not allows("compared_forms", len(forms)):

@@ -278,22 +278,26 @@ def _clamp(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
     condition, a, b = args
-    dtype = op.types[0].dtype
+    return result(op, choice(condition.term, a.term, b.term, op.types[0].dtype, context))
+
+
+def choice(condition: Poly, a: Poly, b: Poly, dtype: str, context: Context) -> Poly:
+    """`condition ? a : b`, of elements of one type."""
     if is_integer(dtype):
         for law in (chosen_integer, wrapped_choice):
-            chosen_index = law(condition.term, as_index(a), as_index(b))
+            chosen_index = law(condition, *(algebra.as_index(p, *integer_range(dtype)) for p in (a, b)))
             if chosen_index is not None:
-                return result(op, algebra.of_index(chosen_index))
-    extremum = _chosen_number(condition.term, a.term, b.term) if is_float(dtype) else None
+                return algebra.of_index(chosen_index)
+    extremum = _chosen_number(condition, a, b) if is_float(dtype) else None
     if extremum is not None:
-        return result(op, extremum)
-    c = condition.term if len(condition.term.items) <= 4 else factor(condition.term, "i1")
+        return extremum
+    c = condition if len(condition.items) <= 4 else factor(condition, "i1")
     most = limit_of("multiplied_terms")
-    terms = [v.term if len(v.term.items) * max(1, len(c.items)) <= most else factor(v.term, dtype) for v in (a, b)]
+    terms = [p if len(p.items) * max(1, len(c.items)) <= most else factor(p, dtype) for p in (a, b)]
     chosen_one = algebra.select(c, terms[0], terms[1])
     if context.compilers_device is not None:
         chosen_one = in_line(chosen_one, context.compilers_device)  # before it gets a name
-    return result(op, wrapped(chosen_one) if is_integer(dtype) else chosen_one)
+    return wrapped(chosen_one) if is_integer(dtype) else chosen_one
 
 
 def _chosen_number(condition: Poly, a: Poly, b: Poly) -> Poly | None:

@@ -1,7 +1,8 @@
 """scatter: every update lands where its index says, or nowhere.
 
 `result[p] = operand[p] ⊕ (⊕ over updates u that land on p. update[u])` for a commutative ⊕. Where the region
-overwrites, the same holds if no two updates land on one element; where it adds to each operand something that it
+overwrites, the same holds if no two updates land on one element, and where all that land on one are the same there
+the element is that, if any lands (`same_updates`); where it adds to each operand something that it
 computes of all updates alone, that is the update. Otherwise the result is a function of the whole operands.
 
 A window that lies partly outside is skipped as a whole by some of XLA's implementations, while StableHLO's
@@ -18,19 +19,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.index.tables import evaluate_all
 from hlo_verify.limits import allows
+from hlo_verify.ops.comparison import choices_of
+from hlo_verify.ops.elementwise import choice
 from hlo_verify.ops.indexing import count_of, equals, heed_claims, index_at
 from hlo_verify.ops.permutations import summed
 from hlo_verify.ops.regions import added, combine, monoids, neutral, operand_term, reduce_terms, region_terms
+from hlo_verify.ops.same_updates import one_of
 from hlo_verify.ops.slots import told_apart
 from hlo_verify.ops.values import (
     Context,
     Rule,
     Value,
+    as_index,
     factor,
-    integer_range,
     lighten,
     operand_of_type,
     position,
@@ -41,7 +45,7 @@ from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.functions import WINDOWS_LAND
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, Poly
+from hlo_verify.terms.term import ONE, ZERO, Poly
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class Landing:
     lands: Poly
     places: tuple[Index, ...]
     """Where an update goes in the dimensions that its index decides."""
+    elements: tuple[Index, ...]
+    """Where the element is in these."""
 
 
 def landing(op: Op, operand: Value, indices: Value, updates: tuple[int, ...]) -> Landing:
@@ -88,16 +94,30 @@ def landing(op: Op, operand: Value, indices: Value, updates: tuple[int, ...]) ->
     for n, k in enumerate(to_operand):
         start = index_at(indices, batch, vector, n)
         offset = at[window_of[k]] if k in window_of else expr.constant(0)
-        lands = algebra.multiply(lands, equals(start.term, start.type.dtype, expr.subtract(where[k], offset)))
-        e = algebra.as_index(start.term, *integer_range(start.type.dtype))
-        places.append(expr.add(e, offset))
         width = updates[window_of[k]] if k in window_of else 1
+        here, e = _start(start, expr.subtract(where[k], offset), whole=width > 1)
+        lands = algebra.multiply(lands, here)
+        places.append(expr.add(e, offset))
         if width > 1:
             fits = algebra.multiply(fits, guards.interval(e, 0, shape[k] - width))
     if fits is not ONE:
         partly = algebra.multiply(algebra.logical_not(fits), apply(WINDOWS_LAND, ()))
         lands = algebra.multiply(lands, algebra.add(fits, partly))
-    return Landing(tuple(bound.values()), tuple(at), lands, tuple(places))
+    return Landing(tuple(bound.values()), tuple(at), lands, tuple(places), tuple(where[k] for k in to_operand))
+
+
+def _start(start: Value, target: Index, *, whole: bool) -> tuple[Poly, Index]:
+    """Where a start index is a target, and what it is there: of `where(ok, j, n)`, by which what is not ok is dropped
+    as it lands past the end, `ok` and j = target, and j; the index itself where it is asked for as a whole."""
+    e = as_index(start)
+    if not whole and any(isinstance(part, Opaque) for part, _ in e.items):
+        choices = [(on, here, equals(here.term, here.type.dtype, target)) for on, here in choices_of(start)]
+        landing = [each for each in choices if each[2] is not ZERO]
+        if len(landing) == 1:
+            on, here, _ = landing[0]
+            lands, e = _start(here, target, whole=False)
+            return algebra.multiply(on, lands), e
+    return equals(start.term, start.type.dtype, target), e
 
 
 def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -113,7 +133,7 @@ def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
     if reducers is None:
         reducers, landed = ("sum",) * count, _added(op, place, updates, context)
     elif "set" in reducers and not (op.attributes.get("unique_indices") or at_most_once(place)):
-        landed = None
+        return _overwritten(op, args, place, context)
     else:
         landed = [
             remap(factor(operand_term(reducer, update, result.dtype), result.dtype), update.shape, place.at)
@@ -125,6 +145,23 @@ def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
         Value(result, lighten(_landed(reducer, place, operand, term, result.dtype), result.dtype))
         for reducer, operand, term, result in zip(reducers, operands, landed, op.types, strict=True)
     ]
+
+
+def _overwritten(op: Op, args: list[Value], place: Landing, context: Context) -> list[Value]:
+    """The results where updates may overwrite one another, which does not matter if they are one at an element."""
+    updates = [
+        one_of(place.bound, zip(place.places, place.elements, strict=True), remap(v.term, v.shape, place.at))
+        for v in args[len(op.types) + 1 :]
+    ]
+    if None in updates:
+        return _function_of_rows(op, args, place, context)
+    is_hit = reduce_terms("or", place.bound, place.lands)
+    results = []
+    for type_, update, operand in zip(op.types, updates, args, strict=False):
+        assert update is not None
+        here = choice(is_hit, update, operand_of_type(operand, type_.dtype), type_.dtype, context)
+        results.append(Value(type_, lighten(here, type_.dtype)))
+    return results
 
 
 def _added(op: Op, place: Landing, updates: Sequence[Value], context: Context) -> list[Poly] | None:
