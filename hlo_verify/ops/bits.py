@@ -6,11 +6,12 @@ import operator
 from collections.abc import Callable
 
 from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index
 from hlo_verify.ops.elementwise import disjunction, product, uninterpreted
 from hlo_verify.ops.values import Context, Rule, Value, as_index, integer_range, result
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.term import Poly, number
+from hlo_verify.terms.term import ONE, Poly, number
 
 
 def _of_numbers(function: Callable[[int, int], int]) -> Callable[[Rule], Rule]:
@@ -108,9 +109,20 @@ def _not(op: Op, args: list[Value], context: Context) -> list[Value]:
 @_of_numbers(operator.lshift)
 def _shift_left(op: Op, args: list[Value], context: Context) -> list[Value]:
     by = as_index(args[1])
-    if not by.items and 0 <= by.const < _bits(op):
-        return result(op, algebra.scale(args[0].term, 1 << by.const))
+    if by.lo >= 0 and by.hi < _bits(op) and all(isinstance(part, Digit) for part, _ in by.items):
+        return result(op, product(args[0].term, _power_of_two(by), op.types[0].dtype))
     return uninterpreted(op, args)
+
+
+def _power_of_two(e: Index) -> Poly:
+    """`2**e` for a place e, by its bits, as JAX writes powers of integers: (1 + [bit 0]) * (1 + 3*[bit 1]) * ..."""
+    if not e.items:
+        return number(1 << e.const)
+    found = ONE
+    for bit in range(e.hi.bit_length()):
+        is_set = guards.interval(expr.digit_of(e, 1 << bit, 2), 1, 1)
+        found = algebra.multiply(found, algebra.add(ONE, algebra.scale(is_set, (1 << (1 << bit)) - 1)))
+    return found
 
 
 def _bits(op: Op) -> int:

@@ -5,9 +5,16 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
+from jax.sharding import AbstractMesh
+from jax.sharding import PartitionSpec as P
 
+import hlo_verify
+from hlo_verify import Verdict
 from hlo_verify.index import expr
 from hlo_verify.ops import bits, comparison, conversion
 from hlo_verify.ops.values import Context, Value
@@ -117,6 +124,54 @@ def test_flags_and_masks(name: str, first: tuple[int, int], second: tuple[int, i
 
 def test_shifts_by_the_width_are_not_done() -> None:
     assert outcome("shift_left", scalar("ui8", number(3)), scalar("ui8", number(8)), dtype="ui8").constant is None
+
+
+@pytest.mark.parametrize("dtype", ["i8", "ui8", "i32", "ui64"])
+@pytest.mark.parametrize("first", [0, 1, 3])
+def test_shifts_by_places(dtype: str, first: int) -> None:
+    """`x << (first + i)`, of places less than the width, wraps as a machine does; by others it is opaque."""
+    kind, (lo, hi) = DTYPES[dtype], INTEGER_RANGES[dtype]
+    width = kind.itemsize * 8
+    x, place = tensor("argument", "x", dtype, (4,)), expr.var("x", "places", 4)
+    values = np.array([1, 3, lo, hi], dtype=kind)
+    read = algebra.read(x, [expr.of_var(place)])
+    for size in (2, 5, width - first, width - first + 1):
+        v = expr.var("v", "shifts", size)
+        by = algebra.of_index(expr.shift(expr.of_var(v), first))
+        found = outcome("shift_left", scalar(dtype, read), scalar(dtype, by), dtype=dtype)
+        is_plain = not any(isinstance(atom, Apply) for mono, _ in found.items for atom, _ in mono)
+        assert is_plain == (first + size <= width)
+        if is_plain:
+            own = Evaluator({x: values}).poly(found, {place: np.arange(4)[:, None], v: np.arange(size)})
+            expected = values.astype(object)[:, None] << (np.arange(size).astype(object) + first)
+            assert ((np.asarray(own, dtype=object) - expected) % (1 << width) == 0).all()
+
+
+def hashed(x: jax.Array, planes: jax.Array) -> jax.Array:
+    return jnp.sum((x @ planes > 0) * 2 ** jnp.arange(8), -1)
+
+
+def own_bits(x: jax.Array, planes: jax.Array, first: int = 2) -> jax.Array:
+    bits = (x @ planes > 0).astype(jnp.int32)
+    return lax.psum(jnp.sum(bits << (first * lax.axis_index("x") + jnp.arange(2)), -1), "x")
+
+
+@pytest.mark.parametrize(
+    ("local", "expected"),
+    [
+        (own_bits, Verdict.PROVED),
+        (lambda x, planes: own_bits(x, planes, first=1), Verdict.REFUTED),
+        (lambda x, planes: own_bits(x, planes[:, ::-1]), Verdict.REFUTED),
+    ],
+    ids=["right", "shifted too little", "in the other order"],
+)
+def test_codes_of_bits_that_devices_find(local: Callable[..., jax.Array], expected: Verdict) -> None:
+    """A hash of the sides of planes, of which each device has some."""
+    shapes = jax.ShapeDtypeStruct((3, 4), jnp.float32), jax.ShapeDtypeStruct((4, 8), jnp.float32)
+    mesh = AbstractMesh((4,), ("x",))
+    mapped = jax.shard_map(local, mesh=mesh, in_specs=(P(), P(None, "x")), out_specs=P(), check_vma=False)
+    found = hlo_verify.verify(*(jax.jit(f).trace(*shapes) for f in (hashed, mapped)), devices=4)
+    assert found.verdict is expected
 
 
 @pytest.mark.parametrize(("integers", "floats"), [("ui32", "f32"), ("i32", "f32"), ("ui16", "bf16"), ("ui64", "f64")])
