@@ -25,6 +25,7 @@ from hlo_verify.ops.best import KINDS, OPPOSITE, Pair, Types, index_of_best, is_
 from hlo_verify.ops.elements import elsewhere, opaque, places
 from hlo_verify.ops.order_keys import key_of
 from hlo_verify.ops.permutations import unpermuted
+from hlo_verify.ops.ranks import as_rank
 from hlo_verify.ops.regions import reduce_terms
 from hlo_verify.ops.slots import at_own_slots
 from hlo_verify.ops.values import integer_range
@@ -52,7 +53,7 @@ def reduce_to_best(reducer: str, bound: Sequence[Var], term: Poly, dtype: str) -
     bound, term = unpermuted(bound, term)
     best = least_index_of_best(bound, term, dtype) if reducer == "min" and is_integer(dtype) else None
     reduced = reduce_terms(reducer, bound, term) if best is None else best
-    return at_own_slots(at_best(reduced)) if reducer == "sum" else reduced
+    return at_own_slots(at_best(as_rank(reduced))) if reducer == "sum" else reduced
 
 
 def _bests(p: Poly) -> list[Read]:

@@ -90,9 +90,10 @@ def _add(op: Op, args: list[Value], context: Context) -> list[Value]:
     if op.types[0].dtype == "i1":
         return result(op, disjunction(a, b))
     from hlo_verify.ops.at_best import at_best  # reducers are made of these operations
+    from hlo_verify.ops.ranks import as_rank
 
     total = rotations.joined(algebra.add(a, b))
-    return result(op, wrapped(at_best(total)) if is_integer(op.types[0].dtype) else total)
+    return result(op, wrapped(at_best(as_rank(total))) if is_integer(op.types[0].dtype) else total)
 
 
 def _subtract(op: Op, args: list[Value], context: Context) -> list[Value]:
