@@ -1,9 +1,10 @@
 """Quotients brought to one denominator: `a*b/c + a*d/c - a`, with `b + d` as c, is nothing once all is multiplied by c.
 
-What is left of a comparison is multiplied by denominators that are never 0, whatever the arguments are. It is 0 if what
-that gives is. A denominator may hang on bound variables, as one of each row: `sum r. f(r)/u(r) + g(r)/u(r)**2` is 0 if
-`f(r)*u(r) + g(r)` is, in every row. So a softmax does not hang on what is subtracted from its scores, in gradients
-neither: there each maximum has a factor that is `1 - sum exp(s)/u`.
+What is left of a comparison is multiplied by denominators that are never 0, whatever the arguments are, or of which the
+expected term shows that they are not (`presence.never_zero`). It is 0 if what that gives is. A denominator may hang on
+bound variables, as one of each row: `sum r. f(r)/u(r) + g(r)/u(r)**2` is 0 if `f(r)*u(r) + g(r)` is, in every row. So a
+softmax does not hang on what is subtracted from its scores, in gradients neither: there each maximum has a factor that
+is `1 - sum exp(s)/u`.
 """
 
 from __future__ import annotations
@@ -22,34 +23,38 @@ from hlo_verify.terms.term import Apply, Number, Poly, Read, Tensor, make_poly
 ROW = "row"
 """What variables are called that stand for one value of a bound one."""
 
+NOTHING: frozenset[Poly] = frozenset()
 
-def cancel(summands: Sequence[Summand], labelling: Labelling) -> bool:
-    """Whether summands add up to 0, once they are multiplied by what they are divided by.
+
+def cancel(summands: Sequence[Summand], labelling: Labelling, nonzero: frozenset[Poly] = NOTHING) -> bool:
+    """Whether summands add up to 0, once they are multiplied by what they are divided by; `nonzero` are terms of which
+    it is known, however they look, that they are not 0.
 
     Those of each set of rows have to by themselves: what is 0 in every row is a sum of zeros, of as many rows.
     """
     at_rows: dict[frozenset[Var], list[Summand]] = {}
     for summand in summands:
-        own, rows = _by_rows(summand)
+        own, rows = _by_rows(summand, nonzero)
         at_rows.setdefault(rows, []).append(own)
-    return all(_cancel(group, labelling) for several in at_rows.values() for group in _by_denominators(several))
+    groups = (group for several in at_rows.values() for group in _by_denominators(several, nonzero))
+    return all(_cancel(group, labelling, nonzero) for group in groups)
 
 
-def _cancel(summands: Sequence[Summand], labelling: Labelling) -> bool:
+def _cancel(summands: Sequence[Summand], labelling: Labelling, nonzero: frozenset[Poly]) -> bool:
     left = _without_opposites(summands, labelling)
     for _ in range(limit_of("turns_apart")):
-        common = _uneven(left)
+        common = _uneven(left, nonzero)
         if not left or common is None or not allows("joined_terms", len(left)):
             break
-        left = _without_opposites(_multiplied(left, common, labelling), labelling)
+        left = _without_opposites(_multiplied(left, common, labelling, nonzero), labelling)
     return not left
 
 
-def _by_denominators(summands: Sequence[Summand]) -> list[list[Summand]]:
+def _by_denominators(summands: Sequence[Summand], nonzero: frozenset[Poly]) -> list[list[Summand]]:
     """The summands in groups that have no denominator of a row in common."""
     groups: list[tuple[set[Poly], list[Summand]]] = []
     for summand in summands:
-        own = {p for p in _denominators(summand) if any(v.prefix == ROW for v in p.free)}
+        own = {p for p in _denominators(summand, nonzero) if any(v.prefix == ROW for v in p.free)}
         mine = [summand]
         rest = []
         for denominators, others in groups:
@@ -62,9 +67,9 @@ def _by_denominators(summands: Sequence[Summand]) -> list[list[Summand]]:
     return [group for _, group in groups]
 
 
-def read_by_denominators(summands: Sequence[Summand]) -> frozenset[Tensor]:
+def read_by_denominators(summands: Sequence[Summand], nonzero: frozenset[Poly] = NOTHING) -> frozenset[Tensor]:
     """The sums that the denominators of some summands read, and what these are made of by name."""
-    todo = [p for summand in summands for p in _denominators(summand)]
+    todo = [p for summand in summands for p in _denominators(summand, nonzero)]
     found: set[Tensor] = set()
     while todo:
         for mono, _ in todo.pop().items:
@@ -75,25 +80,26 @@ def read_by_denominators(summands: Sequence[Summand]) -> frozenset[Tensor]:
     return frozenset(found)
 
 
-def is_divided(summand: Summand) -> bool:
+def is_divided(summand: Summand, nonzero: frozenset[Poly] = NOTHING) -> bool:
     """Whether a summand is divided by what is never 0."""
-    return bool(_denominators(summand))
+    return bool(_denominators(summand, nonzero))
 
 
-def _denominators(summand: Summand) -> dict[Poly, int]:
+def _denominators(summand: Summand, nonzero: frozenset[Poly]) -> dict[Poly, int]:
     """What a summand is divided by, with powers, as far as that is never 0."""
     return {
         atom.args[0]: n
         for atom, n in summand.product
-        if isinstance(atom, Apply) and atom.function == INVERSE and not atom.doubt and isinstance(n, int) and n > 0
+        if isinstance(atom, Apply) and atom.function == INVERSE and isinstance(n, int) and n > 0
+        if not atom.doubt or atom.args[0] in nonzero
     }
 
 
-def _by_rows(summand: Summand) -> tuple[Summand, frozenset[Var]]:
+def _by_rows(summand: Summand, nonzero: frozenset[Poly]) -> tuple[Summand, frozenset[Var]]:
     """The summand at one value of each bound variable that a denominator hangs on: variables that are the same for
     all summands, in the order in which the denominators read at them; and these."""
     rows: dict[Var, Var] = {}
-    for denominator in _denominators(summand):
+    for denominator in _denominators(summand, nonzero):
         for v in _read_at(denominator):
             if v in summand.bound and v not in rows:
                 rows[v] = expr.var(ROW, -1 - len(rows), v.size)
@@ -111,19 +117,21 @@ def _read_at(p: Poly) -> list[Var]:
     return [digit.var for read in reads for e in read.indices for digit, _ in e.items if isinstance(digit, Digit)]
 
 
-def _uneven(summands: Sequence[Summand]) -> Poly | None:
+def _uneven(summands: Sequence[Summand], nonzero: frozenset[Poly]) -> Poly | None:
     """A denominator that not all summands have to the same power, the one of the greatest, and of the most summands."""
     powers: dict[Poly, list[int]] = {}
     for summand in summands:
-        for denominator, n in _denominators(summand).items():
+        for denominator, n in _denominators(summand, nonzero).items():
             powers.setdefault(denominator, []).append(n)
     uneven = [p for p, own in powers.items() if len(own) < len(summands) or len(set(own)) > 1]
     return max(uneven, key=lambda p: (max(powers[p]), len(powers[p]), -p.uid), default=None)
 
 
-def _multiplied(summands: Sequence[Summand], denominator: Poly, labelling: Labelling) -> list[Summand]:
+def _multiplied(
+    summands: Sequence[Summand], denominator: Poly, labelling: Labelling, nonzero: frozenset[Poly]
+) -> list[Summand]:
     """The summands multiplied by the greatest power of a denominator that one of them has."""
-    own = [_denominators(summand).get(denominator, 0) for summand in summands]
+    own = [_denominators(summand, nonzero).get(denominator, 0) for summand in summands]
     found: list[Summand] = []
     for summand, n in zip(summands, own, strict=True):
         rest = tuple(item for item in summand.product if not _is_inverse_of(item[0], denominator))

@@ -24,6 +24,7 @@ from hlo_verify.equality.denominators import cancel, is_divided, read_by_denomin
 from hlo_verify.equality.labelling import Labelling
 from hlo_verify.equality.opening import opened
 from hlo_verify.equality.prefixes import by_parts
+from hlo_verify.equality.presence import never_zero
 from hlo_verify.equality.regions import by_blocks, by_conditions, by_remainders
 from hlo_verify.equality.summands import Cuts, SpentError, Steps, Summand, Unfolding, as_written
 from hlo_verify.index.expr import Index, Var
@@ -151,10 +152,12 @@ class Comparison:
     def holds_multiplied(self) -> bool:
         """Whether what is left is equal once it is multiplied by what it is divided by, with ranges cut."""
         left = (*self.left[0], *self.left[1])
-        if self.question.may_be_infinite or not any(map(is_divided, left)):
+        known = never_zero(self.question.expected)
+        nonzero = self.unfolding.divided_by(known)
+        if self.question.may_be_infinite or not any(is_divided(summand, nonzero) for summand in left):
             return False
-        deeper = Comparison(self.question, self.opened | read_by_denominators(left), self.steps)
-        return deeper._holds(self._cuts(), multiplied=True)
+        deeper = Comparison(self.question, self.opened | read_by_denominators(left, nonzero), self.steps)
+        return deeper._holds(self._cuts(), multiplied_by=known)
 
     def _cuts(self) -> Cuts:
         return self.unfolding.ends([*self.left[0], *self.left[1]], self.question.free)
@@ -165,10 +168,10 @@ class Comparison:
             return self.question
         return replace(self.question, mine=self.left[0], others=self.left[1])
 
-    def _holds(self, cuts: Cuts, *, multiplied: bool = False) -> bool:
+    def _holds(self, cuts: Cuts, *, multiplied_by: frozenset[Poly] | None = None) -> bool:
         unfolding = Unfolding(self.opened, cuts, self.steps)
         labelling = Labelling(unfolding, self.steps)
-        is_first = not cuts and not multiplied
+        is_first = not cuts and multiplied_by is None
         if is_first:
             self.unfolding = unfolding
         found, expected = self.question.found, self.question.expected
@@ -179,9 +182,9 @@ class Comparison:
         left = _left(mine, others, labelling)
         if is_first:
             self.left = left
-        if multiplied and any(left):
+        if multiplied_by is not None and any(left):
             opposite = (replace(summand, times=-summand.times) for summand in left[1])
-            left = ((), ()) if cancel((*left[0], *opposite), labelling) else left
+            left = ((), ()) if cancel((*left[0], *opposite), labelling, unfolding.divided_by(multiplied_by)) else left
         return not any(left) and are_numbers(found, expected, labelling)
 
     def definitions(self) -> tuple[frozenset[Tensor], frozenset[Tensor]]:

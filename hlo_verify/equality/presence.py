@@ -108,6 +108,38 @@ def same_by_presence(found: Poly, expected: Poly, same: Same, effort: Effort) ->
     return True
 
 
+def never_zero(expected: Poly) -> frozenset[Poly]:
+    """Counts, and sums of positive numbers under conditions, that are not 0 where a logical term is a number: in
+    `s/n`, s is a sum of what has the conditions of n as factors, and 0/0 is none, whatever is made of it."""
+    numbers = Counter(numbers_of(mono) for mono, _ in expected.items)
+    found: set[Poly] = set()
+    for mono, _ in expected.items:
+        if numbers[mono] == 1:  # computed, whatever conditions others are under
+            found |= {atom.args[0] for atom, _ in mono if isinstance(atom, Apply) and _is_none_by_none(atom, mono)}
+    return frozenset(found)
+
+
+def _is_none_by_none(divided: Apply, mono: Monomial) -> bool:
+    """Whether a product is divided by what is positive where some truth values hold, and has a sum as a factor that
+    is 0 where none of them does."""
+    counted = divided.args[0].atom if divided.function == INVERSE else None
+    if counted is None:
+        return False
+    asked = counted if isinstance(counted, Read) and is_count(counted) else _positive_sum(counted)
+    if asked is None:
+        return False
+    presence = _over_truths(asked)
+    return any(_is_sum_of(atom, presence) for atom, _ in mono)
+
+
+def _is_sum_of(atom: Atom | None, presence: Presence) -> bool:
+    """Whether an atom is a sum of what has one of the truth values as a factor."""
+    if not isinstance(atom, Read) or atom.tensor.kind != "sum" or atom.tensor.seal is not None:
+        return False
+    bound, (body,) = unfold(atom)
+    return bool(body.items) and presence.is_in(bound, [mono for mono, _ in body.items])
+
+
 def _divides_by_none(p: Poly, presence: Presence) -> bool:
     """Whether a term divides by a sum of what has one of the truth values as a factor, where none of them holds."""
     left = {atom: ZERO for atom in atoms(p) if atom.boolean and presence.has(atom)}
@@ -123,11 +155,7 @@ def _is_divided(atom: Atom, presence: Presence) -> bool:
         return False
     if atom.function == ZERO_TIMES:
         return any(_is_divided(each, presence) for mono, _ in atom.args[0].items for each, _ in mono)
-    by = atom.args[0].atom if atom.function == INVERSE else None
-    if not isinstance(by, Read) or by.tensor.kind != "sum" or by.tensor.seal is not None:
-        return False
-    bound, (body,) = unfold(by)
-    return bool(body.items) and presence.is_in(bound, [mono for mono, _ in body.items])
+    return atom.function == INVERSE and _is_sum_of(atom.args[0].atom, presence)
 
 
 def _of_counts(p: Poly) -> Poly:
@@ -161,6 +189,11 @@ def _presence(atom: Atom) -> Presence | None:
     counted = _at_least_one(atom) if _at_least_one(atom) is not None else _summed(atom)
     if counted is None:
         return None
+    return _over_truths(counted)
+
+
+def _over_truths(counted: Read) -> Presence:
+    """The truth values that a count counts, or under which a sum has addends."""
     bound, (body,) = unfold(counted)
     truths = tuple(item for item in body.items[0][0] if item[0].boolean)
     return Presence(tuple(bound), make_poly(((truths, 1),)))
@@ -190,7 +223,13 @@ def _at_least_one(atom: Atom) -> Read | None:
 
 def _summed(atom: Atom) -> Read | None:
     """The sum of positive numbers, each times some conditions, whose sign an atom asks."""
-    counted = atom.args[0].atom if isinstance(atom, Apply) and atom.function in (POSITIVE, IS_ZERO) else None
+    return (
+        _positive_sum(atom.args[0].atom) if isinstance(atom, Apply) and atom.function in (POSITIVE, IS_ZERO) else None
+    )
+
+
+def _positive_sum(counted: Atom | None) -> Read | None:
+    """A sum of positive numbers, each times some conditions; None of another term."""
     if not isinstance(counted, Read) or counted.tensor.kind != "sum" or counted.tensor.seal is not None:
         return None
     _, (body,) = unfold(counted)
@@ -211,10 +250,6 @@ def _where(p: Poly, presence: Presence, some: bool) -> Poly:
             there[atom] = of_atom(counted) if some else ONE
         elif is_own:
             there[atom] = ONE if some != (isinstance(atom, Apply) and atom.function == IS_ZERO) else ZERO
-        elif not some and atom.boolean and presence.has(atom):
+        elif not some and (presence.has(atom) if atom.boolean else _is_sum_of(atom, presence)):
             there[atom] = ZERO
-        elif not some and isinstance(atom, Read) and atom.tensor.kind == "sum" and atom.tensor.seal is None:
-            bound, (body,) = unfold(atom)
-            if body.items and presence.is_in(bound, [mono for mono, _ in body.items]):
-                there[atom] = ZERO
     return opened(rebuilt(p, there, {}))

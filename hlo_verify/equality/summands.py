@@ -26,12 +26,25 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.factors import apart
-from hlo_verify.terms.functions import ZERO_TIMES
+from hlo_verify.terms.functions import INVERSE, ZERO_TIMES
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.root_laws import by_primes
 from hlo_verify.terms.sums import components, eliminated
-from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Number, Poly, Read, Tensor, make_ix, make_poly, of_atom
+from hlo_verify.terms.term import (
+    Apply,
+    Atom,
+    Ix,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    Tensor,
+    make_apply,
+    make_ix,
+    make_poly,
+    of_atom,
+)
 
 SIZE_OF_A_STEP = 40
 """How large a product is that takes a step to be rewritten, in factors and indices."""
@@ -209,6 +222,17 @@ class Unfolding:
             if isinstance(found.atom, Apply):
                 self._anew.setdefault(found.atom, found)
         return found
+
+    def divided_by(self, several: Collection[Poly]) -> frozenset[Poly]:
+        """What is divided by where it is divided by some terms: `1/(2*n)` is `1/2` times the inverse of n."""
+        wholes = [self._apply_anew(make_apply(INVERSE, (p,))) for p in several]
+        products = [whole.items[0][0] for whole in wholes if len(whole.items) == 1]
+        return frozenset(
+            atom.args[0]
+            for mono in products
+            for atom, _ in mono
+            if isinstance(atom, Apply) and atom.function == INVERSE
+        )
 
     def _written(self, p: Poly) -> Poly:
         """A term as the sum of its summands, each of them by itself."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial, reduce
 from typing import Any
 
 import jax
@@ -13,6 +14,14 @@ from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.equality.presence import never_zero
+from hlo_verify.index import expr
+from hlo_verify.terms import algebra
+from hlo_verify.terms.functions import INVERSE
+from hlo_verify.terms.functions import Function as Named
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import Poly, Tensor, number, tensor
 from tests.passes.prove.each_device.programs import on
 
 Function = Callable[..., Any]
@@ -134,3 +143,63 @@ def test_shares_of_what_is_there(name: str) -> None:
     local, is_right = SHARES[name]
     along = P(None, "i")
     assert (verdict(shares, local, (along, along), along) is Verdict.PROVED) is is_right
+
+
+def variance(x: jax.Array, m: jax.Array) -> jax.Array:
+    mean = (x * m).sum() / m.sum()
+    return ((x - mean) ** 2 * m).sum() / m.sum()
+
+
+def variance_in_one_pass(x: jax.Array, m: jax.Array, *, own: bool = False, times: int = 1) -> jax.Array:
+    n = m.sum() if own else total(m)
+    return total(x * x * m) / n - times * (total(x * m) / n) ** 2
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.int32])
+def test_a_variance_over_a_mask(dtype: Any) -> None:
+    """Where the mask is empty, the logical module divides 0 by 0."""
+    local = lambda x, m: variance_in_one_pass(x, m.astype(dtype))  # noqa: E731
+    assert verdict(variance, local, (P("i"), P("i")), P()) is Verdict.PROVED
+
+
+@pytest.mark.drawn(4)
+@pytest.mark.parametrize(
+    "local",
+    [
+        partial(variance_in_one_pass, own=True),
+        partial(variance_in_one_pass, times=2),
+        lambda x, m: variance_in_one_pass(x, m) * 8 / total(m),
+        lambda x, m: jnp.where(total(m) > 0, variance_in_one_pass(x, m), 0) + 0 / total(x),
+    ],
+)
+def test_a_wrong_variance_over_a_mask(local: Function) -> None:
+    assert verdict(variance, local, (P("i"), P("i")), P()) is not Verdict.PROVED
+
+
+X, M, V = tensor("argument", "x", "f32", (4,)), tensor("argument", "m", "i1", (4,)), expr.var("v", "", 4)
+
+
+def summed(*of: Tensor) -> Poly:
+    body = reduce(algebra.expanded, (algebra.read(each, [expr.of_var(V)]) for each in of))
+    return reduce_sum([V], body)
+
+
+def over_count(p: Poly, power: int = 1) -> Poly:
+    return algebra.expanded(p, algebra.power_of(apply(INVERSE, (summed(M),)), power))
+
+
+@pytest.mark.parametrize(
+    ("expected", "is_known"),
+    [
+        (over_count(summed(X, M)), True),  # 0/0 where nothing holds
+        (over_count(summed(X, M), 2), True),
+        (algebra.add(over_count(summed(X, M)), number(1)), True),
+        (over_count(summed(X)), False),  # an infinity, which a function may take
+        (over_count(algebra.read(X, [expr.constant(0)])), False),
+        (algebra.expanded(algebra.read(M, [expr.constant(0)]), over_count(summed(X, M))), False),  # selected
+        (apply(Named("tanh"), (over_count(summed(X, M)),)), False),
+        (summed(X, M), False),
+    ],
+)
+def test_counts_that_are_not_0_where_a_term_is_a_number(expected: Poly, is_known: bool) -> None:
+    assert never_zero(expected) == (frozenset({summed(M)}) if is_known else frozenset())
