@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -205,20 +205,21 @@ def _multiples(given: list[Computed], value: float, dtype: str) -> Iterator[Comp
     yield from (x for x in (*rests, *several) if abs(float(x.exact) - value) <= _CLOSE * abs(value))
 
 
-def rest_of_one(whole: Key, part: Key) -> Computed | None:
-    """A number that may be 1 less another one, within the roundings of both, as 0.9 is of 0.1, or the opposite of that;
-    None where it is that exactly, or is not."""
-    dtype, one = part[0], number_of(part[0], _scalar(part[0])(1))
-    if whole[0] != dtype:
+def rest_of_one(whole: Key, part: Key, counts: Collection[int] = ()) -> Computed | None:
+    """A number that may be 1 less another one, within the roundings of both, as 0.9 is of 0.1, or less some count of
+    times that (0.9 is, of 16 classes with 0.00625 each); or the opposite. None where it is that exactly, or is not."""
+    dtype = part[0]
+    held = [number_of(dtype, np.frombuffer(bits, DTYPES[dtype])[0]) for _, bits in (whole, part) if whole[0] == dtype]
+    a, b = held or (None, None)
+    if a is None or b is None or not 0 < b.exact < Fraction(1, 2) < abs(a.exact) < 1:
         return None
-    values = [number_of(dtype, np.frombuffer(bits, DTYPES[dtype])[0]) for _, bits in (whole, part)]
-    if one is None or None in values:
+    count = round((1 - abs(a.exact)) / b.exact)
+    one, several = (number_of(dtype, _scalar(dtype)(x)) for x in (1, count))
+    if one is None or several is None or several.exact != count or count not in {1, *counts}:
         return None
-    a, b = (value for value in values if value is not None)
-    if not 0 < b.exact < Fraction(1, 2) < abs(a.exact) < 1:
-        return None
-    rest = applied("subtract", (one, b) if a.exact > 0 else (b, one))
-    return next((x for x in _near(rest, whole) if x.is_rounded), None)
+    taken = b if count == 1 else next(applied("multiply", (several, b)), b)
+    rests = applied("subtract", (one, taken) if a.exact > 0 else (taken, one))
+    return next((x for x in _near(rests, whole) if x.is_rounded), None)
 
 
 MULTIPLES = (2, 3, 4, 5, 6, 8)
@@ -361,9 +362,8 @@ def _of(op: Op, known: Mapping[Name, Computed]) -> Computed | None:
     if len(op.results) != 1 or None in operands:
         return None
     given = tuple(x for x in operands if x is not None)
-    if op.name in KEEPS_SPLATS and len(given) == 1:
-        return given[0]
-    if op.name == "convert" and op.types[0].dtype == given[0].dtype:
+    is_same = op.name == "convert" and op.types[0].dtype == given[0].dtype
+    if is_same or (op.name in KEEPS_SPLATS and len(given) == 1):
         return given[0]
     if op.name == "convert" and op.types[0].dtype in DTYPES and op.types[0].dtype.startswith(("f", "bf")):
         rounded = given[0].rounded.astype(DTYPES[op.types[0].dtype])

@@ -198,16 +198,20 @@ def with_rests(
 ) -> tuple[Reading, Reading] | None:
     """Two modules that people wrote, with numbers in either that are 1 less another one of theirs read as that: 0.9
     beside 0.1 is `1 - 0.1`; but for those that would be read so, and `as_weights` only where something is multiplied by
-    them: 0.9 may be the base of a power as well. None where there are no such numbers."""
+    them: 0.9 may be the base of a power as well. So is what as many parts leave as a dimension of the first module is
+    large, where labels of 16 classes are smoothed by 0.00625. None where there are no such numbers."""
     uses = [_uses(module.main) for module in (first, second)]
     keys = sorted(uses[0].keys() | uses[1].keys())
     if not allows("joined_by_people", len(keys)):
         return None
     rests: dict[Key, Computed] = {}
+    sizes = _sizes(first.main)
     for whole, part in product(keys, keys):
-        found = rest_of_one(whole, part)
-        if found is not None and found.meaning not in but:
-            rests.setdefault(whole, found)
+        found = rest_of_one(whole, part, sizes)
+        if found is None or found.meaning in but:
+            continue
+        if whole not in rests or found.literals < rests[whole].literals:
+            rests[whole] = found
     if not rests:
         return None
     meant = [
@@ -222,6 +226,11 @@ def with_rests(
     if not any(meant):
         return None
     return _unfolded(first, meant[0]), _unfolded(second, meant[1])
+
+
+def _sizes(function: Function) -> frozenset[int]:
+    """How large dimensions are of what is computed."""
+    return frozenset(size for op in operations(function) for type_ in op.types for size in type_.shape if size > 1)
 
 
 def with_quotients(first: Module, second: Module) -> tuple[Reading, Reading] | None:

@@ -325,6 +325,32 @@ def test_what_is_left_of_one_in_either_module(whole: float, part: float, is_rest
         assert found is None or any("1 - " in said for reading in found for said in reading.said)
 
 
+@pytest.mark.parametrize(
+    ("whole", "parts", "size", "said"),
+    [
+        (0.9, (0.00625,), 16, "1 - (16 * 0.00625000009)"),
+        (-0.9, (0.00625,), 16, "(16 * 0.00625000009) - 1"),
+        (0.9, (0.00625, 0.1), 16, "1 - 0.100000001"),  # what leaves it by itself comes first
+        (0.9, (0.00625,), 8, None),
+        (0.9, (0.0062501,), 16, None),
+        (0.75, (0.015625,), 16, None),  # nothing is rounded
+    ],
+)
+def test_what_a_part_for_each_of_some_leaves_of_one(
+    whole: float, parts: tuple[float, ...], size: int, said: str | None
+) -> None:
+    kind = f"tensor<{size}xf32>"
+    lines = [constant(f"%c{n}", number, kind) for n, number in enumerate((whole, *parts))]
+    lines += [apply(f"%d{n}", "multiply", "%x", f"%c{n}", kind=kind) for n in range(len(parts) + 1)]
+    last = apply("%y", "add", f"%d{len(parts)}", "%x", kind=kind)
+    module = load(program(*lines, last, kind=kind))
+    found = with_rests(module, module)
+    assert [found is None, *(said is not None and said in each.said[0] for each in found or ())] in (
+        [said is None],
+        [said is None, True, True],
+    )
+
+
 def test_a_rest_is_one_where_something_is_multiplied_by_it() -> None:
     """A number that is a weight and the base of a power may be read as a rest in the weight alone, or in neither."""
     weight, power = apply("%v", "multiply", "%x", "%c"), apply("%w", "power", "%c", "%x")
