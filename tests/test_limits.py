@@ -91,6 +91,7 @@ NO_LIMITS = {
     "confirm.NEARLY": "what may be noise",
     "confirm.STUCK": "stands for no number",
     "constant_values.DIGITS": "how exactly an irrational number is computed",
+    "constants.FLOAT_BOUND": "integers that are floats of 64 bits",
     "constants.TABLE_BOUND": "integers that fit into 64 bits",
     "control.SHORT": "which of two ways is gone with a loop",
     "counting._UNCOUNTED": "stands for infinity",

@@ -12,6 +12,7 @@ import numpy as np
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
+from hlo_verify.index.expr import Digit, Index
 from hlo_verify.limits import allows, limit_of
 from hlo_verify.memory import per_session
 from hlo_verify.ops.complex_numbers import is_complex, make_complex
@@ -37,6 +38,9 @@ def _iota(op: Op, args: list[Value], context: Context) -> list[Value]:
 TABLE_BOUND = 1 << 62
 """Integers at least this large are in no such table, whose differences are computed in 64 bits."""
 
+FLOAT_BOUND = 1 << 53
+"""Integers up to this size are floats of 64 bits, each of them."""
+
 _constants: Callable[[], dict[tuple[Any, ...], Tensor]] = per_session("constants", dict)
 
 
@@ -59,6 +63,10 @@ def constant_term(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
         values = tuple(int(v) for v in array.flat)
         if all(abs(v) < TABLE_BOUND for v in values):
             return algebra.of_index(expr.lookup(values, linear_index(shape, positions(shape))))
+    if is_float(dtype) and array.size <= limit_of("table_elements"):
+        counted = _counted(array, shape)
+        if counted is not None:
+            return algebra.of_index(counted)
     places = [e for e, size in zip(positions(shape), shape, strict=True) if size > 1]
     shape = tuple(size for size in shape if size > 1)
     data = np.ascontiguousarray(array).reshape(shape)
@@ -70,6 +78,16 @@ def constant_term(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
         found = Tensor("constant", f"constant{len(known)}", dtype, shape, next_uid(), skey, values=data)
         known[key] = found
     return algebra.read(found, places)
+
+
+def _counted(array: Any, shape: tuple[int, ...]) -> Index | None:
+    """The position that floats count, as `[0, 16, 32, 48]` do: where the shard of an iota begins on each device. None
+    of others, which stay tensors."""
+    numbers = array.astype(np.float64)
+    if (np.abs(numbers) > FLOAT_BOUND).any() or (numbers != np.rint(numbers)).any():
+        return None
+    found = expr.lookup(tuple(int(v) for v in numbers.flat), linear_index(shape, positions(shape)))
+    return found if all(isinstance(atom, Digit) for atom, _ in found.items) else None
 
 
 def _with_symbols(array: Any, dtype: str, shape: tuple[int, ...]) -> Poly:
