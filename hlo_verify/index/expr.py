@@ -60,6 +60,7 @@ __all__ = [
     "opaque",
     "scale",
     "shift",
+    "spliced",
     "substitute",
     "subtract",
     "table",
@@ -237,8 +238,8 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
         small, low = divmod(r.const, g)
         above, rem = floor_divmod(intern(small, tuple((a, c // g) for a, c in r.items)), m // g)
         return add(high, above) if quotient is None else quotient, shift(scale(rem, g), low)
-    turned = unwound(r, m)
-    remainder = modulo(turned, m) if turned is not r else of_atom(opaque("mod", (r,), (m,), 0, m - 1))
+    turned = spliced(unwound(r, m), m)
+    remainder = modulo(turned, m) if turned is not e else of_atom(opaque("mod", (r,), (m,), 0, m - 1))
     if quotient is not None:
         return quotient, remainder
     q, c = divmod(e.const, m)
@@ -284,6 +285,22 @@ def unwound(e: Index, m: int) -> Index:
         else:
             items.append((atom, c))
     return build(const, items) if changed else e
+
+
+def spliced(e: Index, m: int) -> Index:
+    """An expression equal to e modulo m, with fewer digits: a digit whose coefficient is, modulo m, what it takes to
+    continue the digit below.
+
+    64*(v div 192) + v mod 192 is v modulo 128, as 64 and 192 are the same there.
+    """
+    parts = {(atom.var, atom.low): (atom, c) for atom, c in e.items if isinstance(atom, Digit)}
+    for atom, c in e.items:
+        if isinstance(atom, Digit) and not atom.top and atom.low * atom.radix < atom.var.size:
+            above, k = parts.get((atom.var, atom.low * atom.radix), (None, 0))
+            if above is not None and k != c * atom.radix and (k - c * atom.radix) % m == 0:
+                kept = [(a, n) for a, n in e.items if a is not above]
+                return spliced(build(e.const, [*kept, (above, c * atom.radix)]), m)
+    return e
 
 
 def floor_div(e: Index, m: int) -> Index:

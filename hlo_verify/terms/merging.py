@@ -75,7 +75,10 @@ def merge_in(bound: Sequence[Var], bodies: tuple[Poly, ...]) -> Merged | None:
         if not {digit.low, _end(digit)} <= ends:  # no pieces: it lies beside nothing, or is joined and split for ever
             uses.setdefault((digit.var, 1), set()).add((-digit.var.uid, 1))
     return (
-        _join(bound, bodies, breakpoints, uses) or _forwards(bound, bodies, found) or _unrotated(bound, bodies, found)
+        _join(bound, bodies, breakpoints, uses)
+        or _forwards(bound, bodies, found)
+        or _unrotated(bound, bodies, found)
+        or _reunited(bound, bodies, found)
     )
 
 
@@ -289,3 +292,50 @@ def _same(chain: list[Piece], breakpoints: dict[Var, list[int]]) -> bool:
     """Whether a chain is one whole variable again."""
     v = chain[0][0]
     return [(v, low) for low in breakpoints[v]] == chain
+
+
+def _reunited(bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, Index]) -> Merged | None:
+    """Join two bound variables that lie side by side at one place, where all others are remainders of the same.
+
+    In x[a + 192*e] * y[(a mod 128 + 64*e) mod 128] with a < 192, what y is read at is k mod 128 of k = a + 192*e, as
+    64 and 192 are the same modulo 128. `_join` does not see that: 128 is no divisor of 192.
+    """
+    for below, above in _neighbours(bound, found):
+        if any(_is_apart(e, below, above) for e in found.values()):
+            continue
+        joined = expr.fresh("f", below.size * above.size)
+        high, low = expr.floor_divmod(expr.of_var(joined), below.size)
+        substitution = algebra.Substitution({below: low, above: high})
+        result = tuple(substitution.poly(body) for body in bodies)
+        if not any(below.size in _ends(body, joined) for body in result):
+            used("digits reunited")
+            return [*(v for v in bound if v not in (below, above)), joined], result
+    return None
+
+
+def _is_apart(e: Index, below: Var, above: Var) -> bool:
+    """Whether an expression surely needs one of two variables without the other: all of the upper one, or a digit of
+    the lower one that is none of the number that both are."""
+    if (below in e.free) is (above in e.free):
+        return False
+    digits = [atom for atom, _ in e.items if isinstance(atom, Digit) and atom.var is below]
+    return above in e.free or any(digit.top or below.size % _end(digit) for digit in digits)
+
+
+def _neighbours(bound: Sequence[Var], found: dict[int, Index]) -> Iterator[tuple[Var, Var]]:
+    """Two bound variables a and b that lie side by side at some place: c*a + c*n*b, where a has n values."""
+    variables = frozenset(bound)
+    for e in found.values():
+        whole = {
+            atom.var: c
+            for atom, c in e.items
+            if isinstance(atom, Digit) and atom.var in variables and atom.low == 1 and atom.top
+        }
+        yield from ((a, b) for a in whole for b in whole if a is not b and whole[b] == whole[a] * a.size)
+
+
+def _ends(p: Poly, v: Var) -> set[int]:
+    """Where digits of a variable begin and end."""
+    found: dict[int, Index] = {}
+    _indices(p, frozenset((v,)), found)
+    return {end for digit, _, _ in _digits(found, frozenset((v,))) for end in (digit.low, _end(digit))}

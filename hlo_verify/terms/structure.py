@@ -77,6 +77,13 @@ REWRITINGS = (
     ),
     Rewriting("factor of a named term", "sum v. t(v)", "f * sum v. g(v)", "sums._parted", "t(v) is f * g(v)"),
     Rewriting("digits joined", "sum a<m. sum b<n. g(a + m*b)", "sum k<m*n. g(k)", "merging._join"),
+    Rewriting(
+        "digits reunited",
+        "sum a<m. sum b<n. g(a + m*b) h((e(a) + c*b) mod k)",
+        "sum v<m*n. g(v) h(e(v) mod k)",
+        "merging._reunited",
+        "e(a) + c*b is e(a + m*b) modulo k",
+    ),
     Rewriting("counted down", "sum v<n. g(n-1-v)", "sum v<n. g(v)", "merging._forwards"),
     Rewriting("rotation", "sum v<n. g((e + c*v) mod n)", "sum v<n. g(v)", "merging._unrotated", "c is prime to n"),
     Rewriting(

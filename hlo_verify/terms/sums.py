@@ -8,6 +8,7 @@
     sum v<n. g(n-1-v)        = sum v<n. g(v)                          counted down (`merging`)
     sum v<n. g((e + c*v) mod n)   = sum v<n. g(v)             a full rotation, c prime to n (`merging`)
     sum a<m. sum b<n. g(a + m*b)  = sum k<m*n. g(k)                   digits that only occur together (`merging`)
+    sum a<m. sum b<n. g(a + m*b) h(e(a,b) mod k) = sum v<m*n. g(v) h(e(v) mod k)      or so modulo k (`merging`)
     sum v,w. f(v) g(w)       = (sum v. f(v)) (sum w. g(w))
     sum v,w. f(v,w) g(v)     = sum v. (sum w. f(v,w)) g(v)            f may be several factors
 

@@ -74,6 +74,22 @@ def test_digits_join_to_the_variable(data: st.DataObject) -> None:
 
 @many
 @given(data=st.data())
+def test_remainders_of_a_split_variable_are_its_own(data: st.DataObject) -> None:
+    """Modulo m, what a digit is multiplied with may be what it takes to continue the digit below."""
+    n, h, m = (data.draw(st.sampled_from(each)) for each in ((2, 3, 6, 9, 12), (2, 3, 4), (2, 4, 6, 8)))
+    v, c, turns = expr.var("x", "spliced", n * h), data.draw(st.integers(1, 3)), data.draw(st.integers(-2, 2))
+    off = data.draw(st.sampled_from((0, 0, 1)))
+    whole, factor = expr.of_var(v), c * n + turns * m + off
+    high, low = expr.floor_divmod(whole, n)
+    found = expr.modulo(expr.add(expr.scale(low, c), expr.scale(high, factor)), m)
+    where = Space((v,))
+    assert_equal(evaluated(found, where), (c * (where.grid[v] % n) + factor * (where.grid[v] // n)) % m)
+    if not off and m % c == 0:
+        assert found is expr.modulo(expr.scale(whole, c), m)
+
+
+@many
+@given(data=st.data())
 def test_substitution(data: st.DataObject) -> None:
     inner, outer = space(data.draw, kind="y"), space(data.draw)
     e = index(data.draw, outer)

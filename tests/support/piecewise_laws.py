@@ -121,3 +121,18 @@ def _picked(case: Case) -> tuple[Poly, Array]:
     found = neighbours.joined(algebra.add(*(piece(k, row) for k, row in rows.items())))
     values = [xs[rows[int(k)], n] if int(k) in rows else 0 for n, k in enumerate(es)]
     return found, case.each(lambda i, j: sum(values) if size > 1 else values[i])
+
+
+@instance("digits reunited")
+def _reunited(case: Case) -> tuple[Poly, Array]:
+    m, n, k = case.random.choice(((6, 2, 4), (6, 4, 4), (12, 2, 8), (9, 2, 6)))
+    (x, xs), (y, ys), (z, zs) = case.make(m * n), case.make(k), case.make(case.random.choice((1, 3, 4)))
+    a, b = bound(m), bound(n)
+    turn = m + case.random.choice((0, 0, 1, k))
+    low, high = expr.of_var(a), expr.of_var(b)
+    where = expr.modulo(expr.add(low, expr.scale(high, turn)), k)
+    own = at(z, expr.modulo(low, z.shape[0]))
+    whole = at(x, expr.add(low, expr.scale(high, m)))
+    found = reduce_sum([a, b], algebra.multiply(algebra.multiply(whole, at(y, where)), own))
+    wanted = sum(xs[q + m * r] * ys[(q + turn * r) % k] * zs[q % len(zs)] for q in range(m) for r in range(n))
+    return found, case.each(lambda i, j: wanted)

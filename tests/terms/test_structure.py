@@ -155,6 +155,7 @@ TRUE_ANYWAY = {
     "factor of a named term": "its instances are exactly those where the term is such a product",
     "sign of a numerator": "what is not positive may be 0, or its opposite is inverted, but for preconditions",
     "what a condition tells": "where i is none of the values that e(v) has, nothing is added up, whatever g(i) is",
+    "digits reunited": "a and b are digits of v, whatever is asked of them: the condition says where it is shorter",
     "rotation": "where c and n have a divisor in common, only a digit of v is turned, and not all of it",
 }
 """Conditions that are met wherever the law is tried."""
