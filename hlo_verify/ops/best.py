@@ -98,16 +98,17 @@ def of_best(extremum: str, inner: Read, value: Poly, first: Pair) -> tuple[tuple
         return None
     if (initial[0], initial[1]) != (neutral(own, dtype), first[1]):
         return None
-    for each in _values_of_best(more, value):
+    plain = opening.opened(value)
+    for each in _values_of_best(more, plain):
         key = key_of(each, more)
         is_own = opening.opened(key.term) is opening.opened(x) and key.ascending == (own == extremum)
-        if is_own and best_value(extremum, more, each, first[0], dtype) is value:
+        if is_own and opening.opened(best_value(extremum, more, each, first[0], dtype)) is plain:
             return more, (each, i)
     return None
 
 
 def _values_of_best(bound: Sequence[Var], value: Poly) -> Iterator[Poly]:
-    """What a value may be the best of, over variables: it has an extremum over as many."""
+    """What a value without names may be the best of, over variables: it has an extremum over as many."""
     for atom in sorted(reads(value), key=lambda a: a.uid):
         if atom.tensor.kind not in OPPOSITE:
             continue
