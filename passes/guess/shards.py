@@ -101,6 +101,30 @@ def _place(flat: int, shape: Sequence[int]) -> Index:
 
 
 @dataclass(frozen=True, slots=True)
+class _Block:
+    """What a device holds of a value: finite numbers."""
+
+    values: Array
+    index: Index
+    """Where the element is by which it is looked up."""
+    off: float
+    """How far from its own numbers those may be that it is compared with, beside what these are large."""
+
+    @classmethod
+    def of(cls, values: Array) -> _Block:
+        index = _probe(values)
+        assert index is not None
+        return cls(values, index, CLOSE * _scale(values))
+
+    def is_like(self, others: Array) -> bool:
+        """Whether numbers are these, but for another order of operations."""
+        last = (-1,) * others.ndim
+        if abs(self.values[last] - others[last]) > self.off + CLOSE * abs(others[last]):
+            return False  # as most are: the others need not be looked at
+        return bool((np.abs(self.values - others) <= self.off + CLOSE * np.abs(others)).all())
+
+
+@dataclass(frozen=True, slots=True)
 class _Elements:
     """The elements of the logical tensors, in order of their values."""
 
@@ -131,29 +155,27 @@ class _Elements:
 
     def shards(self, held: Sequence[Array]) -> Iterator[Guess]:
         """The tensors of which each device holds a block; if there is none, those of which it holds an opposite."""
-        blocks = self._blocks(held)
+        blocks = self._blocks([_Block.of(each) for each in held])
         first = next(blocks, None)
         if first is not None:
             yield first
             yield from blocks
             return
-        for guess in self._blocks([-each for each in held]):
+        for guess in self._blocks([_Block.of(-each) for each in held]):
             yield replace(guess, is_opposite=True)
 
-    def _blocks(self, held: Sequence[Array]) -> Iterator[Guess]:
-        index = _probe(held[0])
-        assert index is not None
+    def _blocks(self, held: Sequence[_Block]) -> Iterator[Guess]:
         done = set[int]()
-        for owner, place in self.near(float(held[0][index])):
-            guess = None if owner in done else self._shard(held, index, owner, place)
+        for owner, place in self.near(float(held[0].values[held[0].index])):
+            guess = None if owner in done else self._shard(held, owner, place)
             if guess is not None:
                 done.add(owner)
                 yield guess
 
-    def _shard(self, held: Sequence[Array], index: Index, owner: int, place: Index) -> Guess | None:
+    def _shard(self, held: Sequence[_Block], owner: int, place: Index) -> Guess | None:
         made, whole = self.tensors[owner]
-        for order in _orders(held[0].shape, whole.shape):
-            start = _start(index, place, order)
+        for order in _orders(held[0].values.shape, whole.shape):
+            start = _start(held[0].index, place, order)
             if not _is_at(held[0], whole, order, start):
                 continue
             starts = [start, *(self._found(each, owner, order, start) for each in held[1:])]
@@ -161,15 +183,13 @@ class _Elements:
                 return Guess(made, order, tuple(each for each in starts if each is not None))
         return None
 
-    def _found(self, held: Array, owner: int, order: Order, first: Index) -> Index | None:
+    def _found(self, held: _Block, owner: int, order: Order, first: Index) -> Index | None:
         """Where another device's block begins: where the first one's does, or elsewhere."""
         whole = self.tensors[owner][1]
         if _is_at(held, whole, order, first):
             return first
-        index = _probe(held)
-        assert index is not None
-        places = (place for number, place in self.near(float(held[index])) if number == owner)
-        starts = (_start(index, place, order) for place in places)
+        places = (place for number, place in self.near(float(held.values[held.index])) if number == owner)
+        starts = (_start(held.index, place, order) for place in places)
         return next((start for start in starts if _is_at(held, whole, order, start)), None)
 
 
@@ -189,15 +209,14 @@ def _start(index: Index, place: Index, order: Order) -> Index:
     return tuple(at - (0 if k is None else index[k]) for at, k in zip(place, order, strict=True))
 
 
-def _is_at(held: Array, whole: Array, order: Order, start: Index) -> bool:
+def _is_at(held: _Block, whole: Array, order: Order, start: Index) -> bool:
     """Whether a block of a tensor is what a device holds."""
-    sizes = [1 if k is None else held.shape[k] for k in order]
+    sizes = [1 if k is None else held.values.shape[k] for k in order]
     if any(at < 0 or at + size > full for at, size, full in zip(start, sizes, whole.shape, strict=True)):
         return False
     block = whole[tuple(slice(at, at + size) for at, size in zip(start, sizes, strict=True))]
     axes = sorted(range(len(order)), key=lambda i: len(order) if order[i] is None else order[i] or 0)
-    block = block.transpose(axes).reshape(held.shape)
-    return bool(np.allclose(held, block, rtol=CLOSE, atol=CLOSE * _scale(held)))
+    return held.is_like(block.transpose(axes).reshape(held.values.shape))
 
 
 def _scale(held: Array) -> float:
