@@ -187,7 +187,7 @@ class Unfolding:
     def _opened(self, bound: tuple[Var, ...], mono: Monomial) -> Rewritten | None:
         for atom, n in mono:
             if isinstance(atom, Read) and self._is_sum(atom) and isinstance(n, int) and n > 0:
-                own, (body, *_) = unfold(atom)
+                own, (body, *_) = unfold(atom) if atom.tensor.bound else self.definition(atom)
                 if body.doubt & INFINITE:
                     continue
                 rest = make_poly(((_less_one(mono, atom), 1),))
