@@ -161,6 +161,7 @@ NO_LIMITS = {
     "along_lines.ROUNDS": "how often sums are turned round, where that is not seen to be enough before",
     "repeats.LEAST": "how many turns are a loop",
     "repeats.PERIODS": "how many ways are tried",
+    "root_laws.ROOTS": "which roots square roots make",
     "signs.REAL": "a set of signs",
     "signs.ZERO": "a set of signs",
     "stages.SHARE_COMPARISONS": "which part of a limit",

@@ -174,20 +174,30 @@ def _logarithm_of_power(atom: Atom, n: Number) -> Poly:
     return scale(of_atom(make_apply(LOG, (of_atom(atom),))), n)
 
 
-def is_half(p: Poly) -> bool:
-    """Whether a power is half of an odd number: a root, or the inverse of one, times whole powers."""
+ROOTS = (2, 4, 8)
+"""Which roots are made of square roots: preconditioners are fourth and eighth ones."""
+
+
+def is_of_roots(p: Poly) -> bool:
+    """Whether a power is a root that square roots make, or the inverse of one, times whole powers."""
     k = p.constant
-    return k is not None and Fraction(k).denominator == 2 and allows("multiplied_powers", abs(int(2 * k)))
+    return (
+        k is not None
+        and Fraction(k).denominator in ROOTS
+        and allows("multiplied_powers", abs(int(k * Fraction(k).denominator)))
+    )
 
 
 def root_as_power(function: Function, args: Arguments) -> Poly | None:
-    """`power(a, k)`, for half of an odd number k, by the root."""
+    """`power(a, k)`, for a whole number of halves, by the root; of fourths, the same of the root: `sqrt(sqrt(a))`."""
     from hlo_verify.terms.laws import apply
 
     base, exponent = args
     k = exponent.constant
     if k is None or base.doubt & INFINITE:
         return None
+    if Fraction(k).denominator > 2:
+        return root_as_power(function, (apply(SQRT, (base,)), number(2 * k)))
     result, one = apply(SQRT, (base,)), base
     if k < 0:
         result, one = apply(INVERSE, (result,)), apply(INVERSE, (base,))

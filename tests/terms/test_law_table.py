@@ -229,7 +229,7 @@ class Draw:
         return number(self.of.choice(POINTS) ** 2)
 
     def half(self) -> Poly:
-        return number(Fraction(2 * self.of.randrange(-3, 4) + 1, 2))
+        return number(Fraction(2 * self.of.randrange(-3, 4) + 1, self.of.choice((2, 4, 8))))
 
     def negative_power(self) -> Poly:
         return number(self.of.randrange(-4, 0))

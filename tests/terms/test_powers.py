@@ -15,9 +15,9 @@ import pytest
 from hlo_verify.index import expr
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, sums
-from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, SQRT
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, SQRT, real
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, Poly, number, tensor
+from hlo_verify.terms.term import ONE, Apply, Poly, atoms, number, tensor
 from tests.support.evaluate import Evaluator
 
 SCALES = [1, 3, Fraction(1, 7168), Fraction(1, 4096), Fraction(2, 3)]
@@ -108,3 +108,18 @@ def test_what_may_be_0_does_not_cancel(text: str, other: str, are_same: bool) ->
         known = {"o": base, "s": root, "q": apply(INVERSE, (root,)), "v": apply(INVERSE, (base,))}
         found, expected = (reduce(algebra.multiply, (known[c] for c in name), ONE) for name in (text, other))
         assert (found is expected) is are_same
+
+
+@pytest.mark.parametrize("k", [Fraction(n, d) for d in (2, 4, 5, 8, 16) for n in (-3, -1, 1, 3)])
+def test_powers_that_square_roots_make(k: Fraction) -> None:
+    """`x**(1/4)` is the root of a root, and `x**(1/5)` is none; each is the power that it was."""
+    with Session().on():
+        source = tensor("argument", "x", "f32", (1,))
+        x = algebra.read(source, (expr.constant(0),))
+        found = apply(real("power"), (x, number(k)))
+        is_named = any(isinstance(a, Apply) and a.function == real("power") for a in atoms(found))
+        assert is_named is (k.denominator in (5, 16))
+        root = reduce(lambda p, _: apply(SQRT, (p,)), range(k.denominator.bit_length() - 1), x)
+        assert (found is root) is (k in (Fraction(1, 2), Fraction(1, 4), Fraction(1, 8)))
+        for value in (0.3, 7.5):
+            assert np.isclose(float(Evaluator({source: np.array([value])}).poly(found, {})), value ** float(k))
