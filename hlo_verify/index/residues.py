@@ -27,3 +27,13 @@ def is_never_between(e: Index, lo: int, hi: int) -> bool:
     """Whether no value of an expression lies in `[lo, hi]`, as that is shorter than what all its values differ by."""
     step, first = congruent(e)
     return lo + (first - lo) % step > hi if step else not lo <= first <= hi
+
+
+def divided(form: Index, lo: int | None, hi: int | None) -> tuple[Index, int | None, int | None] | None:
+    """The question whether a form lies between two bounds, divided by what all coefficients have in common: `3 <= 2*e
+    <= 7` is `2 <= e <= 3`."""
+    g = gcd(*(c for _, c in form.items))
+    if g == 1:
+        return None
+    smaller = expr.build(0, [(a, c // g) for a, c in form.items])
+    return smaller, None if lo is None else -(-lo // g), None if hi is None else hi // g

@@ -121,6 +121,17 @@ def _table_of(e: Index) -> tuple[tuple[int, ...], Index] | None:
     return atom.args[0], atom.exprs[0]
 
 
+def places_between(atom: Opaque, lo: int | None, hi: int | None) -> tuple[Index, int, int] | None:
+    """The place of a table's entry, and from where to where the entries lie between two bounds: 0 <= {0,1,1,2}[e] <= 1
+    where 0 <= e <= 2. None where these are not in one piece, or a place may lie outside of the table."""
+    (values,), (place,) = atom.args, atom.exprs
+    if place.lo < 0 or place.hi >= len(values):
+        return None
+    chosen = [n for n, v in enumerate(values) if (lo is None or lo <= v) and (hi is None or v <= hi)]
+    first, last = (chosen[0], chosen[-1]) if chosen else (len(values), len(values))
+    return (place, first, last) if len(chosen) in (0, last - first + 1) else None
+
+
 def _primes(n: int) -> list[int]:
     found = []
     p = 2

@@ -12,7 +12,8 @@ from math import gcd
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
-from hlo_verify.index.residues import is_never_between
+from hlo_verify.index.residues import divided, is_never_between
+from hlo_verify.index.tables import places_between
 from hlo_verify.looking import look
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms.assumed_order import compared
@@ -116,7 +117,7 @@ def interval_atom(form: Index, lo: Bound, hi: Bound) -> Guard | bool:
         answer = compared(form, lo, hi)
         if isinstance(answer, bool):
             return answer
-        simpler = answer or _divided(form, lo, hi) or _undone(form, lo, hi) or _drop_low_digits(form, lo, hi)
+        simpler = answer or divided(form, lo, hi) or _undone(form, lo, hi) or _drop_low_digits(form, lo, hi)
         if simpler is None:
             return make_guard(form, lo, hi)
         form, lo, hi = simpler
@@ -137,24 +138,19 @@ def _forwards(form: Index, lo: Bound, hi: Bound) -> Question:
     return form, lo, hi
 
 
-def _divided(form: Index, lo: Bound, hi: Bound) -> Question | None:
-    """The question divided by what all coefficients have in common: `3 <= 2*e <= 7` is `2 <= e <= 3`."""
-    g = gcd(*(c for _, c in form.items))
-    if g == 1:
-        return None
-    smaller = expr.build(0, [(a, c // g) for a, c in form.items])
-    return smaller, None if lo is None else -(-lo // g), None if hi is None else hi // g
-
-
 def _undone(form: Index, lo: Bound, hi: Bound) -> Question | None:
-    """A question about a quotient as one about what is divided, about a machine value as one about what it holds."""
+    """A question about a quotient as one about what is divided, and so of machine values and entries of tables."""
     (atom, c), *others = form.items
     if others or c != 1:
         return None if lo is None or hi is None else _unwrapped_beside(form, lo, hi)
-    divided = _quotient_of(atom)
-    if divided is not None:  # lo <= e div m <= hi is lo*m <= e <= hi*m + m - 1
+    place = places_between(atom, lo, hi) if isinstance(atom, expr.Opaque) and atom.operator == "table" else None
+    if place is not None:
+        used("table in a condition")
+        return place
+    quotient = _quotient_of(atom)
+    if quotient is not None:  # lo <= e div m <= hi is lo*m <= e <= hi*m + m - 1
         used("quotient in a condition")
-        e, m = divided
+        e, m = quotient
         return e, None if lo is None else lo * m, None if hi is None else hi * m + m - 1
     whole = None if lo is None or hi is None else _unwrapped(atom, lo, hi)
     return None if whole is None else (whole, lo, hi)
@@ -210,11 +206,8 @@ def on_whole_variable(g: Guard) -> Question:
         atom, c = g.form.items[0]
         if isinstance(atom, expr.Digit) and atom.top and atom.low > 1 and c == 1:
             m = atom.low
-            return (
-                expr.of_var(atom.var),
-                (None if g.lo is None else g.lo * m),
-                (None if g.hi is None else g.hi * m + m - 1),
-            )
+            lo, hi = None if g.lo is None else g.lo * m, None if g.hi is None else g.hi * m + m - 1
+            return expr.of_var(atom.var), lo, hi
     return g.form, g.lo, g.hi
 
 

@@ -293,6 +293,13 @@ REWRITINGS = (
     Rewriting("steps joined", "[e < a] c*f + [e >= a] c*f", "c*f", "guards.merge_steps"),
     Rewriting("quotient in a condition", "[a <= e div m <= b]", "[a*m <= e < (b+1)*m]", "guards.interval_atom"),
     Rewriting(
+        "table in a condition",
+        "[a <= t[e] <= b]",
+        "[c <= e <= d]",
+        "guards._undone",
+        "the entries from a to b are those at c to d, and each e is a place of t",
+    ),
+    Rewriting(
         "machine value in a condition",
         "[a <= wrap(t + e) <= b]",
         "[a <= t + e <= b]",

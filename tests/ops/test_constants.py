@@ -66,3 +66,21 @@ def test_positions_in_floats_from_a_table_of_devices(begins: tuple[int, ...], is
     logical, partitioned = on({"i": 4}, (P("i"),), P(), (256, 512)).pair(whole, local)
     found = prove_at_once(load(logical), load(partitioned))
     assert (found.verdict is Verdict.PROVED) is is_right
+
+
+@pytest.mark.parametrize(
+    ("begins", "is_right"), [((1, 1, 1, 0), True), ((1, 1, 0, 0), False), ((1, 1, 0, 1), False), ((1, 1, 1, 1), False)]
+)
+def test_rows_that_a_table_of_devices_leaves_out(begins: tuple[int, ...], is_right: bool) -> None:
+    """As XLA has what is put in the last row of a buffer that is split: a pipeline's last stage, backwards."""
+
+    def whole(x: jax.Array) -> jax.Array:
+        return jnp.where(jnp.arange(4)[:, None] == 3, jnp.tanh(x), 0)
+
+    def local(x: jax.Array) -> jax.Array:
+        begin = lax.dynamic_slice(jnp.array(begins), (lax.axis_index("i"),), (1,))
+        return jnp.where(jnp.arange(1)[:, None] >= begin, jnp.tanh(x), 0)
+
+    logical, partitioned = on({"i": 4}, (P("i"),), P("i"), (4, 512)).pair(whole, local)
+    found = prove_at_once(load(logical), load(partitioned))
+    assert (found.verdict is Verdict.PROVED) is is_right

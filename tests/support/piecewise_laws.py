@@ -136,3 +136,14 @@ def _reunited(case: Case) -> tuple[Poly, Array]:
     found = reduce_sum([a, b], algebra.multiply(algebra.multiply(whole, at(y, where)), own))
     wanted = sum(xs[q + m * r] * ys[(q + turn * r) % k] * zs[q % len(zs)] for q in range(m) for r in range(n))
     return found, case.each(lambda i, j: wanted)
+
+
+@instance("table in a condition")
+def _tabled(case: Case) -> tuple[Poly, Array]:
+    """Of entries in one piece, in several, or of none."""
+    entries = case.random.choice(((1, 1, 1, 0), (0, 2, 2, 1), (0, 1, 0, 1), (3, 3, 5, 5), (0, 4, 1, 1)))
+    a, b = case.random.choice(((None, 0), (1, None), (1, 2), (2, 4), (1, 1)))
+    place = expr.clamp(case.i, 0, 3)
+    found = guards.interval(expr.table(entries, place), a, b)
+    wanted = [int((a is None or a <= t) and (b is None or t <= b)) for t in entries]
+    return found, case.each(lambda i, j: wanted[min(i, 3)])

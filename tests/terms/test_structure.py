@@ -80,6 +80,7 @@ class Without:
 
 
 WITHOUT = {
+    "table in a condition": Without("len(chosen) in (0, last - first + 1)", "True", "guards.places_between"),
     "powers of one base": Without(" or signs.of(base) & (signs.NEGATIVE | signs.BEYOND)", "", "powers.base_of"),
     "powers of a positive base": Without("cancels and signs.of(base) != signs.POSITIVE", "False"),
     "square of a root": Without(" or signs.of(base) & (signs.NEGATIVE | signs.BEYOND)", "", "powers.base_of"),
