@@ -2,7 +2,8 @@
 
 A program that tells its devices apart (`stage == 0 ? x : received`) has guards inside its definitions. Where such a
 definition is read for one device, most of it is gone: with `s[i,d] = sum k. ([d = 0]*a[i,k] + [d > 0]*b[i,k]) * w[k]`,
-`s[i,0]` is `sum k. a[i,k] * w[k]`. The new definition says so, and is made of what is left only.
+`s[i,0]` is `sum k. a[i,k] * w[k]`. The new definition says so, and is made of what is left only. So does one that reads
+such a definition at a constant inside, as the loss of the last device, `sum i. log(s[i,3])`, does.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator
 
 from hlo_verify.equality.effort import Effort
 from hlo_verify.index.expr import Var
+from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.at_constants import remade
@@ -47,19 +49,21 @@ def _inside(atom: Apply) -> Iterator[Atom]:
 
 
 def _fixed(read: Read, known: frozenset[Var]) -> frozenset[Var]:
-    """The parameters of a definition that a read gives a constant, if some variables have one."""
-    return frozenset(v for v, e in zip(read.tensor.params, read.indices, strict=False) if e.free <= known)
+    """The parameters of a definition that a read gives a constant, if some variables have one. A place that only data
+    say is none."""
+    places = zip(read.tensor.params, read.indices, strict=False)
+    return frozenset(v for v, e in places if e.free <= known and (e.free or not e.items))
 
 
 @once_a_session
 def _decides(source: Tensor, fixed: frozenset[Var]) -> bool:
     """Whether a definition, or one that it is made of, has a guard that constants for those parameters decide."""
-    if source.kind not in KINDS or not fixed:
+    if source.kind not in KINDS:
         return False
     return any(
         _decides(atom.tensor, _fixed(atom, fixed))
         if isinstance(atom, Read)
-        else isinstance(atom, Guard) and atom.free <= fixed
+        else isinstance(atom, Guard) and bool(atom.free) and atom.free <= fixed
         for atom in atoms(source.bodies[0])
     )
 
@@ -70,13 +74,27 @@ def _settled_atom(atom: Atom, effort: Effort) -> Poly:
     found = effort.anew.get(atom)
     if found is None and effort.left > 0:
         if isinstance(atom, Apply):
-            found = apply(atom.function, tuple(settled(arg, effort) for arg in atom.args))
+            found = apply(atom.function, tuple(_argument(arg, effort) for arg in atom.args))
         else:
             assert isinstance(atom, Read)
             effort.left -= COST
             found = _made_anew(atom, effort)
         effort.anew[atom] = found
     return of_atom(atom) if found is None else found
+
+
+def _argument(arg: Poly, effort: Effort) -> Poly:
+    """A function's argument. What had a name because it was heavy has none where what is left of it is light, as laws
+    look at sums: `exp(h)`, h the name of `z - m`, is `exp(z) * exp(-m)`."""
+    left = settled(arg, effort)
+    (mono, factor), *others = left.items or (((), 0),)
+    if left is arg or others or factor != 1 or len(mono) != 1 or mono[0][1] != 1:
+        return left
+    name = mono[0][0]
+    if not isinstance(name, Read) or name.tensor.kind != "term" or name.tensor.seal is not None:
+        return left
+    _, (whole, *_) = unfold(name)
+    return whole if allows("named_weight", whole.weight) else left
 
 
 def _made_anew(read: Read, effort: Effort) -> Poly:

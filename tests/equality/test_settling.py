@@ -16,6 +16,7 @@ from hlo_verify.terms.definitions import named
 from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.functions import Function, real
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Poly, number, tensor
 from tests.support.expressions import Space, data, evaluated, many, poly, space
@@ -41,6 +42,9 @@ def test_values_stay(draws: st.DataObject) -> None:
     if kind != "term":
         values = (values.sum if kind == "sum" else values.max)(axis=-1, keepdims=True)
     wanted = (abs(values) * second.values[..., at]).sum(axis=-1)
+    if draw(st.booleans()):  # the constant is inside of a definition
+        here, wanted = reduce_sum([whole.variables[0]], here), wanted.sum(axis=0, keepdims=True)
+        wanted = np.broadcast_to(wanted, tuple(v.size for v in whole.variables[:-2]))
     found = evaluated(settled(here, Effort(1000)), Space(whole.variables[:-2]), known.evaluator)
     assert np.all(np.vectorize(lambda a, b: abs(Fraction(a) - Fraction(b)) < Fraction(1, 10**6))(found, wanted))
 
@@ -85,3 +89,30 @@ def test_nothing_of_other_devices_is_left() -> None:
     assert settled(first, Effort(100)) is first
     assert settled(several, Effort(100)) is several
     assert settled(one, Effort(0)) is one
+
+
+def test_places_that_data_say_decide_nothing() -> None:
+    """No effort is taken where nothing is decided."""
+    y, d, i = tensor("argument", "y", "i32", ()), expr.var("d", "", 2), expr.var("x", 1, 8)
+    data = as_index(algebra.read(y, ()), 0, 1)
+    total = reduce_sum([i], algebra.substitute(staged(expr.of_var(d), 2), {d: data}))
+    effort = Effort(100)
+    assert settled(total, effort) is total
+    assert effort.left == 100
+
+
+def test_a_constant_inside_decides() -> None:
+    """Of `sum i. log(s[0, i])`, s the sum of exp(h[0, i, k]): where little is left of h, that is a product."""
+    d, i, k = expr.var("d", "", 2), expr.var("x", 0, 8), expr.var("x", 1, 8)
+    own = algebra.read(tensor("argument", "x", "f32", (8, 8)), [expr.of_var(i), expr.of_var(k)])
+    less = algebra.subtract(own, algebra.read(tensor("argument", "m", "f32", (8,)), [expr.of_var(i)]))
+    first = guards.interval(expr.of_var(d), 0, 0)
+
+    def logarithms(h: Poly) -> Poly:
+        return apply(real("log"), (reduce_sum([k], apply(real("exponential"), (h,))),))
+
+    every = logarithms(named(algebra.select(first, less, apply(real("tanh"), (own,)))))
+    total = reduce_sum([i], algebra.substitute(every, {d: expr.constant(0)}))
+    wanted = reduce_sum([i], logarithms(less))
+    assert total is not wanted
+    assert settled(total, Effort(100)) is wanted
