@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
@@ -168,7 +168,7 @@ def own_bits(x: jax.Array, planes: jax.Array, first: int = 2) -> jax.Array:
 def test_codes_of_bits_that_devices_find(local: Callable[..., jax.Array], expected: Verdict) -> None:
     """A hash of the sides of planes, of which each device has some."""
     shapes = jax.ShapeDtypeStruct((3, 4), jnp.float32), jax.ShapeDtypeStruct((4, 8), jnp.float32)
-    mesh = AbstractMesh((4,), ("x",))
+    mesh = AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,))
     mapped = jax.shard_map(local, mesh=mesh, in_specs=(P(), P(None, "x")), out_specs=P(), check_vma=False)
     found = hlo_verify.verify(*(jax.jit(f).trace(*shapes) for f in (hashed, mapped)), devices=4)
     assert found.verdict is expected

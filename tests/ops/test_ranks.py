@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
@@ -19,7 +19,7 @@ from tests.support.compare import assert_same
 from tests.support.modules import ours
 
 SIZE, MINE = 8, 2
-MESH = AbstractMesh((4,), ("x",))
+MESH = AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,))
 
 
 def sorted_twice(x: jax.Array) -> jax.Array:
