@@ -66,7 +66,7 @@ def _flags(case: Case) -> tuple[Poly, Array]:
     opposite = algebra.subtract(ONE, q) if case.random.random() < 0.5 else q
     best = max if function == MAXIMUM else min
     flags = [1 - qs if opposite is not q else qs, ps]
-    wanted = case.each(lambda i, j: best([f[i] for f in flags] + ([Fraction(int(xs[i]), 2)] if half else [])))
+    wanted = case.each(lambda i, j: best([f[i] for f in flags] + ([Fraction(xs[i]) / 2] if half else [])))
     return apply(function, (p, opposite, *others)), wanted
 
 
