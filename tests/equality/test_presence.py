@@ -69,7 +69,7 @@ def test_a_mean_over_a_mask(reference: str, name: str) -> None:
     assert verdict(WHOLE[reference], PARTS[name], (P("i"), P("i")), P()) is Verdict.PROVED
 
 
-@pytest.mark.drawn(9)
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("name", WRONG)
 @pytest.mark.parametrize("reference", WHOLE)
 def test_a_wrong_mean_over_a_mask(reference: str, name: str) -> None:

@@ -310,6 +310,7 @@ TESTS: dict[str, Callable[[jax.Array], jax.Array]] = {
 }
 
 
+@pytest.mark.drawn(10)
 @pytest.mark.parametrize("seed", range(24))
 def test_no_case_hides_what_is_no_number(seed: int) -> None:
     """Of two choices that are equal almost everywhere, the second is none where the first is a number: not PROVED."""

@@ -28,6 +28,7 @@ def whole(function: str) -> Callable[..., Any]:
     return lambda a, b, c: getattr(a.at[b], function)(c, mode="drop")
 
 
+@pytest.mark.drawn(4)
 @pytest.mark.parametrize("axes", [("x",), ("y", "x")])
 @pytest.mark.parametrize("function", LEAVES)
 def test_what_xla_makes_of_them(function: str, axes: tuple[str, ...]) -> None:

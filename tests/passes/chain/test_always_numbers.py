@@ -80,6 +80,7 @@ READ: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.drawn(8)
 @pytest.mark.parametrize("fill", [-1e9, LARGE, LEAST])
 @pytest.mark.parametrize("name", READ)
 def test_what_is_read(name: str, fill: float) -> None:
@@ -298,7 +299,7 @@ def test_a_bound_that_an_argument_gives(starts: bool) -> None:
     assert not is_read(program, SCORES, jax.ShapeDtypeStruct((N,), jnp.float32))
 
 
-@pytest.mark.drawn(12)
+@pytest.mark.drawn(6)
 @pytest.mark.parametrize("name", BOUNDS)
 @pytest.mark.parametrize("fills", [(INFINITE, LARGE), (LARGE, INFINITE)], ids=str)
 def test_a_number_that_takes_the_place_of_minus_infinity(name: str, fills: tuple[float, float]) -> None:
