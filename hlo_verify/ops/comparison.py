@@ -29,7 +29,9 @@ from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import (
     EQUAL,
     EQUAL_COMPLEX,
+    EQUAL_IN_FLOATS,
     EQUAL_IN_TOTAL,
+    GREATER_IN_FLOATS,
     INFINITY,
     IS_ZERO,
     LESS_IN_TOTAL,
@@ -38,6 +40,7 @@ from hlo_verify.terms.functions import (
 )
 from hlo_verify.terms.laws import apply, greater
 from hlo_verify.terms.machine import zero_together
+from hlo_verify.terms.roundings import differ_by_rounding
 from hlo_verify.terms.steps import steps
 from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Number, Poly, make_poly, of_atom
 
@@ -87,8 +90,12 @@ def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
     """By the difference; where there may be infinities, by the operands alone if need be.
 
     Two infinities may be equal though their difference is no number, and what is no number is neither greater nor less
-    or equal: the one is the other's opposite for numbers alone.
+    or equal: the one is the other's opposite for numbers alone. Where floats may say otherwise, of numbers that are no
+    argument's, it is a function of both.
     """
+    if differ_by_rounding(a, b):
+        test = apply(GREATER_IN_FLOATS if direction in ("GT", "LE") else EQUAL_IN_FLOATS, (a, b))
+        return algebra.logical_not(test) if direction in ("LE", "NE") else test
     known = _known(a), _known(b)
     if known[0] is not None and known[1] is not None:
         return ONE if COMPARED[direction](*known) else ZERO

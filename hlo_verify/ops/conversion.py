@@ -36,6 +36,7 @@ from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import IS_ZERO, truncate, typed
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.roundings import is_near_whole
 from hlo_verify.terms.term import ZERO, Number, Poly, number
 
 
@@ -56,7 +57,7 @@ def _convert(op: Op, args: list[Value], context: Context) -> list[Value]:
     if new == "i1":
         return result(op, algebra.logical_not(apply(IS_ZERO, (source.term,))))
     c = source.term.constant
-    if c is not None and integer_range(new)[0] <= c <= integer_range(new)[1]:
+    if c is not None and integer_range(new)[0] <= c <= integer_range(new)[1] and not is_near_whole(c):
         return result(op, number(math.trunc(c)))
     return result(op, apply(truncate(new), (source.term,)))
 

@@ -24,6 +24,7 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.terms.addition import build, of_index, scale
 from hlo_verify.terms.functions import IS_ZERO, Function
 from hlo_verify.terms.products import add, multiply, subtract
+from hlo_verify.terms.roundings import ROUNDING, is_rounded
 from hlo_verify.terms.term import (
     ONE,
     ZERO,
@@ -44,12 +45,6 @@ from hlo_verify.terms.used import used
 
 Arguments = tuple[Poly, ...]
 Bound = int | None
-
-SMALL = 1 << 12
-"""Numerators and denominators up to this are those of numbers as a person writes them, and not of a rounded literal."""
-
-ROUNDING = Fraction(1, 1 << 20)
-"""What a few operations on float32 round off, relative to what they add up."""
 
 
 @once_a_session
@@ -219,7 +214,7 @@ def asked_of_reals(function: Function, args: Arguments) -> Poly | None:
     total = args[0]
     if total.doubt:
         return None
-    is_rounded = any(_is_rounded(c) for _, c in total.items)
+    has_rounded = any(is_rounded(c) for _, c in total.items)
     for mono, c in total.items:
         counted = _counting(mono)
         if counted is None:
@@ -228,7 +223,7 @@ def asked_of_reals(function: Function, args: Arguments) -> Poly | None:
         whole, part = _parts(beside)
         if not _is_integral(whole):
             continue
-        if is_rounded and dict(beside.items).get(()) and min(part, 1 - part) <= _rounding(beside):
+        if has_rounded and dict(beside.items).get(()) and min(part, 1 - part) <= _rounding(beside):
             return None
         if function == IS_ZERO:
             found = ZERO if part else _between(counted, 0, 0, whole)
@@ -238,15 +233,10 @@ def asked_of_reals(function: Function, args: Arguments) -> Poly | None:
             found = _between(counted, None, ceil(part) - 1, whole)
         if found is not None:
             return found
-    if is_rounded and _ends_at_zero(total):
+    if has_rounded and _ends_at_zero(total):
         return None
     total = scale(total, lcm(*(Fraction(c).denominator for _, c in total.items)))
     return _all_at_an_end(total, *((0, 0) if function == IS_ZERO else (1, None)))
-
-
-def _is_rounded(c: Number) -> bool:
-    """Whether products with a coefficient are rounded: it is no fraction of small numbers, as 1/2 and 1/12 are."""
-    return max(abs(Fraction(c).numerator), Fraction(c).denominator) > SMALL
 
 
 def _rounding(total: Poly) -> Fraction:

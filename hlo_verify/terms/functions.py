@@ -42,7 +42,9 @@ PROPERTIES: Mapping[str, Properties] = {
     "erf_inv": Properties(odd=True, keeps_sign=True, increasing=True),
     "erfc": Properties(positive=True),
     "exponential": Properties(positive=True, increasing=True),
+    "equal_in_floats": Properties(truth=True),
     "exponential_minus_one": Properties(keeps_sign=True, increasing=True),
+    "greater_in_floats": Properties(truth=True),
     "is_finite": Properties(truth=True),
     "less": Properties(truth=True),
     "less_or_equal": Properties(truth=True),
@@ -151,6 +153,9 @@ FINITE_PART = Function("finite_part")
 """A number, or 0 for what is none, whatever that is."""
 EQUAL = Function("equal", ("real", "real"), "i1")
 LESS_OR_EQUAL = Function("less_or_equal", ("real", "real"), "i1")
+EQUAL_IN_FLOATS = Function("equal_in_floats", ("real", "real"), "i1")
+GREATER_IN_FLOATS = Function("greater_in_floats", ("real", "real"), "i1")
+"""Where floats may say otherwise than real numbers (`roundings`): of them nothing is known."""
 EQUAL_COMPLEX = Function("equal", variant="complex")
 EQUAL_IN_TOTAL = Function("equal", variant="total")
 LESS_IN_TOTAL = Function("less", variant="total")

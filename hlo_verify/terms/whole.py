@@ -8,7 +8,7 @@ nothing here may be no number, of which an integer could be made.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from math import ceil, floor
 
@@ -22,6 +22,7 @@ from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.counts import range_of_count, solved
 from hlo_verify.terms.functions import ABS, INVERSE, MAXIMUM, MINIMUM, Function, real
 from hlo_verify.terms.rounding_laws import ROUNDED
+from hlo_verify.terms.roundings import off_by_rounding
 from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Poly, Read, of_atom
 from hlo_verify.terms.used import used
 
@@ -132,8 +133,8 @@ def _of_atom(atom: Atom) -> Ends:
         return _whole_below(known)
     parts = [ends(arg) for arg in atom.args]
     if atom.function in ROUNDING:
-        low, high = (None if end is None else Fraction(ROUNDING[atom.function](end)) for end in parts[0])
-        return low, high
+        rule, (low, high) = ROUNDING[atom.function], parts[0]
+        return None if low is None else _rounded(rule, low)[0], None if high is None else _rounded(rule, high)[1]
     if atom.function in (MAXIMUM, MINIMUM):
         return _of_extremum(atom.function, parts)
     if atom.function in WITHIN_ONE:
@@ -148,8 +149,15 @@ def _whole_below(values: Values) -> Ends:
     """The least and the greatest of what numbers are rounded down to."""
     least, greatest = values.least, values.greatest
     is_excluded = values.excluded[1] and greatest is not None and floor(greatest) == greatest
-    high = None if greatest is None else Fraction(floor(greatest) - is_excluded)
-    return None if least is None else Fraction(floor(least)), high
+    high = None if greatest is None else _rounded(floor, greatest)[1] - is_excluded
+    return None if least is None else _rounded(floor, least)[0], high
+
+
+def _rounded(function: Callable[[Fraction], int], end: int | Fraction) -> tuple[Fraction, Fraction]:
+    """The least and the greatest whole number that a number is rounded to, by floats too."""
+    off = off_by_rounding(end)
+    found = [Fraction(function(Fraction(end) + each)) for each in (-off, 0, off)]
+    return min(found), max(found)
 
 
 def _of_extremum(function: Function, parts: list[Ends]) -> Ends:

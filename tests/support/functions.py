@@ -215,6 +215,8 @@ def _round_away(x: Any) -> Any:
 REAL: dict[str, Function] = {
     "multiply": np.multiply,
     "equal": np.equal,
+    "equal_in_floats": np.equal,
+    "greater_in_floats": np.greater,
     "less_or_equal": np.less_equal,
     "abs": np.abs,
     "atan2": np.arctan2,

@@ -14,7 +14,7 @@ from hlo_verify.index import expr
 from hlo_verify.terms import algebra, laws
 from hlo_verify.terms.functions import IS_ZERO, POSITIVE
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Poly, Read, number, tensor
+from hlo_verify.terms.term import Apply, Poly, Read, number, tensor
 
 SIZE = 12
 FACTORS = [np.float32(c) for c in (0.1, 0.3, 0.37, 0.5, 0.7, 0.9, 1.1, 1 / 3, 3.0, 1e-6, 70.1)]
@@ -31,7 +31,8 @@ def said(p: Poly) -> str:
     """Of how many of those counted something has to hold: of all, any, or neither; no word for anything else."""
     if p.constant is not None:
         return "always" if p.constant else "never"
-    kinds = {atom.tensor.kind for mono, _ in p.items for atom, _ in mono if isinstance(atom, Read)}
+    asked = {atom.args[0].atom if isinstance(atom, Apply) else atom for mono, _ in p.items for atom, _ in mono}
+    kinds = {atom.tensor.kind for atom in asked if isinstance(atom, Read)}
     negated = "not " if dict(p.items).get(()) else ""
     return {frozenset({"min"}): negated + "all", frozenset({"max"}): negated + "any"}.get(frozenset(kinds), "")
 
@@ -86,3 +87,11 @@ def test_multiples_of_two_counts(factors: tuple[np.float32, np.float32]) -> None
             for k, m in product(range(4), repeat=2) if answer else ():
                 there = first * np.float32(k) + second * np.float32(m)
                 assert compare(there, threshold) == HOLDS[answer](k + m, 6)
+
+
+@pytest.mark.parametrize("size", [10007, 3 << 20, 1 << 25])
+def test_many_are_counted_and_averaged(size: int) -> None:
+    """Numbers of elements, and fractions of them, are no literals that were rounded."""
+    for factor in (Fraction(1), Fraction(1, size)):
+        total = algebra.add(algebra.scale(counted("x", size), factor), number(-factor * size))
+        assert said(laws.apply(IS_ZERO, (total,))) == "all"

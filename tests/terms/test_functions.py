@@ -91,7 +91,7 @@ NUMBERS = [
 ]
 PAIRS = [(a, b) for a in NUMBERS for b in DRAWN.sample(NUMBERS, 8)]
 WHOLES = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
-COMPARED = {"equal": "EQ", "less": "LT", "less_or_equal": "LE"}
+COMPARED = {"equal": "EQ", "less": "LT", "less_or_equal": "LE", "equal_in_floats": "EQ", "greater_in_floats": "GT"}
 
 
 def value(name: str, *args: Fraction) -> Any:
