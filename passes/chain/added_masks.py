@@ -65,7 +65,7 @@ def with_chosen_masks(module: Module, *, may_assume: bool = False) -> Module | N
         return None
     devices = devices_of(module)
     read = replace(module, main=_Choices(walk, fresh_in(module.main)).made(module.main))
-    infinite, said = read_as(read, -inf), SAID
+    infinite, said = read_as(read, -inf, walk), SAID
     if is_inside:
         is_left, read, said = _are_numbers_inside(module, infinite, devices), infinite, INSIDE
     elif walk.conditions <= closed_values(module.main).keys():

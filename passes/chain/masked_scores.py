@@ -69,6 +69,12 @@ class MaskWalk:
     """Whether numbers mask that get into an exponential (or the like), and not minus infinity alone."""
     depends: frozenset[Name] = frozenset()
     """What depends on an argument, where `always` is known."""
+    may_keep: bool = False
+    """Whether an operation that makes more of what is masked is one that takes it as it stands, and ends nothing."""
+    kept: set[Name] = field(default_factory=set)
+    """What such operations give."""
+    is_read: bool = False
+    """Whether something is computed of what is masked that is the same in either reading."""
     meets: list[Op] = field(default_factory=list)
     """What is computed of something that is masked, and of others."""
     always: Container[Name] | None = None
@@ -91,25 +97,29 @@ class MaskWalk:
             self._through(function)
         except ReachesMoreError:
             return False
-        return self.masked.keys().isdisjoint(function.results)
+        return self.is_read if self.may_keep else self.masked.keys().isdisjoint(function.results)
 
     def is_far_from_others(self, module: Module) -> bool:
         """Whether what is masked meets nothing as large as it is, of which scores could be below it."""
         met = {v for op in self.meets for v in _meeting(op) if v not in self.masked}
         return not met or met.isdisjoint(large_values(module, devices_of(module), -ABOVE, self.masked))
 
+    def conditions_of_largest(self, function: Function) -> set[Name]:
+        """What says which of the scores are masked that the largest is taken of."""
+        if not self.may_keep:
+            return self.conditions
+        found = set(self.largest)
+        for op in reversed(function.ops):
+            if not found.isdisjoint(op.results):
+                found.update(used(op))
+        return self.conditions & found
+
     def _through(self, function: Function) -> None:
         for op in function.ops:
-            if op.name == "while":
-                self._loop(op)
+            if op.name in ("while", REGION) or op.name in BRANCHES:
+                self._inside(op)
                 continue
-            if op.name in BRANCHES:
-                self._branches(op)
-                continue
-            if op.name == REGION:
-                self._manual(op)
-                continue
-            found = self._constant(op) if is_mask(op) else self._of(op)
+            found = self._constant(op) if is_mask(op) else self._made_of(op)
             if found is not None:
                 self._keep(op, dict.fromkeys(op.results, found))
             if op.name in KEEPS_SPLATS and op.operands[0] in self.infinite:
@@ -137,11 +147,38 @@ class MaskWalk:
             is_infinite=bool((numbers[masks] == -inf).all()),
         )
 
-    def _of(self, op: Op) -> Masked | None:
-        """What is masked of an operation's results; None where nothing is."""
+    def _inside(self, op: Op) -> None:
+        """Follows what is masked into the regions of an operation that runs them. There it is read as a whole."""
+        if self.may_keep and (self._has_inside(op) or not self.masked.keys().isdisjoint(op.operands)):
+            raise ReachesMoreError
+        if op.name == "while":
+            self._loop(op)
+        elif op.name in BRANCHES:
+            self._branches(op)
+        else:
+            self._manual(op)
+
+    def _has_inside(self, op: Op) -> bool:
+        """Whether something masks, or is masked, in an operation's regions."""
         inner = [each for region in op.regions for each in operations(region)]
         inside = {v for each in inner for v in each.operands} | {v for r in op.regions for v in r.results}
-        if not self.masked.keys().isdisjoint(inside) or any(map(is_mask, inner)):
+        return not self.masked.keys().isdisjoint(inside) or any(map(is_mask, inner))
+
+    def _made_of(self, op: Op) -> Masked | None:
+        """What is masked of an operation's results, if it does not take what is masked as it stands."""
+        try:
+            found = self._of(op)
+        except ReachesMoreError:
+            if not self.may_keep or self._has_inside(op):
+                raise
+            self.kept.update(op.results)
+            return None
+        self.is_read |= found is None and any(v in self.masked and not self.masked[v].is_all for v in op.operands)
+        return found
+
+    def _of(self, op: Op) -> Masked | None:
+        """What is masked of an operation's results; None where nothing is."""
+        if self._has_inside(op):
             raise ReachesMoreError
         given = [self.masked.get(v) for v in op.operands]
         if op.name in ("reduce", "reduce_window"):

@@ -2,11 +2,12 @@
 
 `softmax(where(keep, s, -inf))` and `softmax(where(keep, s, -1e30))` are one number to people, though not over the
 reals: `exp(-1e30 - max)` is no zero. So the logical module is read with the partitioned module's number in the place of
-its own, or with minus infinity, if what it masks gets nowhere but into functions that are as good as constant so far
+its own, or with minus infinity, where what it masks gets into functions that are as good as constant so far
 below (`masked_scores`): an exponential, a comparison with scores, the greater of it and something else. Where the
 largest of scores is taken, some score is not masked: that is shown, or a named assumption says it as well; and minus
-infinity is not read in the place of a number where it is not shown. Of `top_k(where(keep, s, -inf))`, a sum or a result
-nothing is read, and a number that scores are compared with or shifted by is no mask.
+infinity is not read in the place of a number where it is not shown. What else is made of it, `top_k(where(keep, s,
+-inf))`, a sum or a result, is made of what the module itself masks by, and a number that scores are compared with or
+shifted by is no mask.
 """
 
 from __future__ import annotations
@@ -43,16 +44,19 @@ STARTS = frozenset({"reduce", "reduce_window", "maximum"})
 def masked_alike(given: Module, partitioned: Module, session: Session) -> Iterator[Module]:
     """The given module with its masking numbers read as others: those of the partitioned one, and minus infinity, if
     something is left of all that the largest is taken of."""
-    own, walk = masks_of(given), MaskWalk(known_numbers(given.main))
-    if not own or not walk.is_harmless(given):
+    own = masks_of(given)
+    walk = _mask_walk(given, may_keep=True) if own else None
+    if walk is None:
         return
-    infinite = read_as(given, -inf)
+    infinite = read_as(given, -inf, walk)
     is_left = _are_numbers(infinite, partitioned, walk.largest, session) or (
         not walk.is_taken_inside
-        and walk.conditions <= closed_values(given.main).keys()
+        and walk.conditions_of_largest(given.main) <= closed_values(given.main).keys()
         and are_finite_at_zero(infinite, walk.largest)
     )
     others = {*masks_of(partitioned), -inf}
+    if not is_left and walk.may_keep:
+        return  # what is made of a row that is masked as a whole is not followed
     if not is_left:
         is_same = (
             not _is_asked_of(given.main, walk)
@@ -65,7 +69,7 @@ def masked_alike(given: Module, partitioned: Module, session: Session) -> Iterat
             masks = " and ".join(f"{number:.9g}" for number in sorted(own - {other}))
             where = "" if is_left else "; where the largest of scores is taken, not all of them are masked"
             said = f"{masks}, which masks scores, is read as {other:.9g}: {BELOW}{where}"
-            yield replace(read_as(given, other), notes=(*given.notes, said))
+            yield replace(read_as(given, other, walk), notes=(*given.notes, said))
 
 
 def both_infinite(given: Module, partitioned: Module) -> tuple[Module, Module] | None:
@@ -83,12 +87,24 @@ def _as_infinite(module: Module) -> Module | None:
     scores is shown to be one on each device."""
     if masks_of(module) <= {-inf}:
         return module
-    walk = MaskWalk(known_numbers(module.main))
-    is_closed = walk.is_harmless(module) and walk.conditions <= closed_values(module.main).keys()
-    infinite = read_as(module, -inf)
-    if not is_closed or walk.is_taken_inside or not are_finite_at_zero(infinite, walk.largest, devices_of(module)):
+    walk = _mask_walk(module)
+    if walk is None or not walk.conditions <= closed_values(module.main).keys():
+        return None
+    infinite = read_as(module, -inf, walk)
+    if walk.is_taken_inside or not are_finite_at_zero(infinite, walk.largest, devices_of(module)):
         return None
     return replace(infinite, notes=(*module.notes, f"what masks scores is read as minus infinity: {BELOW}"))
+
+
+def _mask_walk(module: Module, *, may_keep: bool = False) -> MaskWalk | None:
+    """The walk through a module in which the numbers that mask may be read as others: wherever they get or, if it
+    `may_keep` them elsewhere, in functions alone that are as good as constant so far below."""
+    numbers = known_numbers(module.main)
+    for keeps in (False, True) if may_keep else (False,):
+        walk = MaskWalk(numbers, may_keep=keeps)
+        if walk.is_followed(module.main):
+            return walk if walk.is_far_from_others(module) else None
+    return None
 
 
 def _is_asked_of(function: Function, walk: MaskWalk) -> bool:
@@ -127,9 +143,9 @@ def is_only_subtracted(function: Function, walk: MaskWalk) -> bool:
     return largest.isdisjoint(function.results)
 
 
-def read_as(module: Module, number: float) -> Module:
-    """The module with that number in the place of those that mask."""
-    return replace(module, main=_with_masks(module.main, number, {}, fresh_in(module.main)))
+def read_as(module: Module, number: float, walk: MaskWalk) -> Module:
+    """The module with that number in the place of those that mask, but where the walk keeps these."""
+    return replace(module, main=_with_masks(module.main, number, {}, fresh_in(module.main), walk))
 
 
 def _are_numbers(module: Module, partitioned: Module, names: Collection[Name], session: Session) -> bool:
@@ -180,26 +196,40 @@ def masks_of(module: Module) -> set[float]:
     return {float(x) for op in found.values() for x in np.unique(numbers_in(op)) if x <= FAR}
 
 
-def _with_masks(function: Function, number: float, names: Mapping[Name, Name], fresh: Fresh) -> Function:
-    """The function with that number in the place of those that mask, but where something starts from them."""
-    names = dict(names)
+def _with_masks(
+    function: Function, number: float, names: Mapping[Name, Name], fresh: Fresh, walk: MaskWalk
+) -> Function:
+    """The function with that number in the place of those that mask, but where something starts from them. Where some
+    operation takes what is masked as it stands, all that is masked is there in both readings."""
+    names, scores = dict(names), set[Name]()
+    both = walk.masked if walk.may_keep else ()
     ops: list[Op] = []
     for op in function.ops:
-        operands = tuple(names.get(v, v) for v in op.operands)
+        operands = tuple(names.get(v, v) if op.name not in STARTS or v in scores else v for v in op.operands)
+        is_other = operands != op.operands
         if is_mask(op):
             names[op.results[0]] = fresh.one()
-            array = op.attributes["value"]
-            least = number if number == -inf else max(number, float(finfo(op.types[0].dtype).min))
-            once = elements_once(array)
-            value = np.where(once.astype(float) <= FAR, least, once.astype(float)).astype(array.dtype)
-            if is_splat(array):
-                value = np.broadcast_to(value.reshape(-1)[0], array.shape)
+            ops += (op, _masking_by(op, number, names[op.results[0]]))
+        elif is_other and not walk.kept.isdisjoint(op.results):
             ops.append(op)
-            ops.append(replace(op, results=(names[op.results[0]],), attributes={**op.attributes, "value": value}))
-        elif op.name in KEEPS_SPLATS and len(op.results) == 1 and operands != op.operands:
-            names[op.results[0]] = fresh.one()
-            ops += (op, replace(op, operands=operands, results=(names[op.results[0]],)))
+        elif is_other and (op.results[0] in both or (op.name in KEEPS_SPLATS and len(op.results) == 1)):
+            names.update((v, fresh.one()) for v in op.results)
+            if op.name not in KEEPS_SPLATS or op.operands[0] in scores:
+                scores.update(op.results)
+            ops += (op, replace(op, operands=operands, results=tuple(names[v] for v in op.results)))
         else:
-            regions = tuple(_with_masks(region, number, names, fresh) for region in op.regions)
-            ops.append(replace(op, operands=op.operands if op.name in STARTS else operands, regions=regions))
-    return replace(function, ops=tuple(ops), results=tuple(names.get(v, v) for v in function.results))
+            regions = tuple(_with_masks(region, number, names, fresh, walk) for region in op.regions)
+            ops.append(replace(op, operands=operands, regions=regions))
+    results = function.results if walk.may_keep else tuple(names.get(v, v) for v in function.results)
+    return replace(function, ops=tuple(ops), results=results)
+
+
+def _masking_by(op: Op, number: float, name: Name) -> Op:
+    """A constant with that number, or the least of its type, in the place of those that mask in another."""
+    array = op.attributes["value"]
+    least = number if number == -inf else max(number, float(finfo(op.types[0].dtype).min))
+    once = elements_once(array)
+    value = np.where(once.astype(float) <= FAR, least, once.astype(float)).astype(array.dtype)
+    if is_splat(array):
+        value = np.broadcast_to(value.reshape(-1)[0], array.shape)
+    return replace(op, results=(name,), attributes={**op.attributes, "value": value})

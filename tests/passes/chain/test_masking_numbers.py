@@ -14,8 +14,11 @@ from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Report, Verdict
+from hlo_verify.evaluate import dense, of_dense
+from hlo_verify.evaluate.interpret import evaluate
 from hlo_verify.passes.chain.masking_numbers import masked_alike
 from hlo_verify.passes.load.load import load
+from hlo_verify.program.ir import Module
 from hlo_verify.session import Session
 from tests.conftest import SEED
 
@@ -195,7 +198,6 @@ HARMFUL: dict[str, Function] = {
     "the least": lambda s: s.min(-1),
     "the k largest": lambda s: lax.top_k(s, 3)[0],
     "an opposite": lambda s: jnp.exp(-s),
-    "logarithms of what is masked": lambda s: jax.nn.log_softmax(s, -1),
     "a product": lambda s: s @ s,
     "a scale that leaves little": lambda s: jax.nn.softmax(s * 1e-28, -1),
     "a loop": lambda s: lax.fori_loop(0, 3, lambda i, x: x + s, s),
@@ -219,6 +221,16 @@ HARMFUL: dict[str, Function] = {
 }
 
 
+READ_IN_PART: dict[str, Function] = {
+    "logarithms of what is masked": lambda s: jax.nn.log_softmax(s, -1),
+    "a sum of some of them": lambda s: jnp.where(np.tri(N, k=-1), jax.nn.log_softmax(s, -1), 0.0).sum(-1),
+    "elements": lambda s: jax.nn.log_softmax(s, -1)[:, 0],
+    "a sum of scores": lambda s: jax.nn.logsumexp(s, -1) + s.sum(-1),
+    "a product with their softmax": lambda s: (jax.nn.softmax(s, -1) * s).sum(-1),
+    "thresholds and scores": lambda s: s * jnp.where(s > 0.0, 1.0, 2.0),
+}
+"""Exponentials of what is masked, and more: that takes it as it stands."""
+
 NO_MASKS: dict[str, Function] = {
     "a threshold": lambda s: jnp.where(s > -1e9, s, 0.0),
     "a shift": lambda s: jnp.exp(s + -1e9),
@@ -232,10 +244,16 @@ def test_what_does_not_mask(name: str) -> None:
     assert not readings(NO_MASKS[name], in_rows(jnp.tanh), SCORES)
 
 
-def readings(whole: Function, local: Function, *given: jax.ShapeDtypeStruct) -> int:
-    """In how many ways a program is read."""
+def read_in_all_ways(whole: Function, local: Function, *given: jax.ShapeDtypeStruct) -> list[Module]:
+    """The program, and what it is read as."""
     modules = (jax.jit(each).trace(*given).lower(lowering_platforms=("cpu",)) for each in (whole, local))
-    return len(list(masked_alike(*(load(module.as_text()) for module in modules), Session())))
+    first, second = (load(module.as_text()) for module in modules)
+    return [first, *masked_alike(first, second, Session())]
+
+
+def readings(whole: Function, local: Function, *given: jax.ShapeDtypeStruct) -> int:
+    """In how many ways a program is read otherwise."""
+    return len(read_in_all_ways(whole, local, *given)) - 1
 
 
 SCORES = jax.ShapeDtypeStruct((N, N), jnp.float32)
@@ -266,6 +284,31 @@ def test_what_is_the_same_of_both(name: str) -> None:
     scores = np.random.default_rng(SEED).standard_normal((N, N)).astype(np.float32)
     one, other = (function(jnp.where(KEEP, scores, fill)) for fill in (INFINITE, LARGE))
     np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("name", READ_IN_PART)
+def test_what_takes_masks_as_they_stand(name: str) -> None:
+    """The reading has the numbers of the program, to the last digit: large as what masks is, none of it is lost."""
+    function = READ_IN_PART[name]
+    given = of_dense(np.random.default_rng(SEED).standard_normal((N, N)))
+    module, *others = read_in_all_ways(lambda s: function(jnp.where(KEEP, s, LARGE)), in_rows(jnp.tanh), SCORES)
+    (found,) = evaluate(module, [given], 1).results
+    assert others and found is not None
+    for other in others:
+        (read,) = evaluate(other, [given], 1).results
+        assert read is not None
+        np.testing.assert_array_equal(dense(read, 0), dense(found, 0))
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("name", READ_IN_PART)
+def test_what_is_left_of_masks_differs(name: str) -> None:
+    """Minus infinity is no number that masks, where it is left in a result."""
+    function = READ_IN_PART[name]
+    one, other = (lambda s, fill=fill: function(jnp.where(KEEP, s, fill)) for fill in (LARGE, INFINITE))
+    on_all = jax.shard_map(other, mesh=MESH, in_specs=P(), out_specs=P(), check_vma=False)
+    is_same = name in ("a sum of some of them", "elements")
+    assert (report(one, on_all, SCORES).verdict is Verdict.PROVED) == is_same
 
 
 @pytest.mark.parametrize("name", HARMFUL)
