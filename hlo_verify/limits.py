@@ -293,7 +293,7 @@ class Limits:
     undefined_parts: int = 64
     """Parts of a term that are looked at for what may be no number."""
     joined_terms: int = 256
-    """Terms of a sum of which those at places side by side are joined."""
+    """Terms of a sum, and values of a digit, of which those at places side by side are joined."""
     ring_terms: int = 512
     """Terms of a sum whose shares of a ring are joined, and that is left open for that."""
     rotation_parts: int = 8

@@ -21,6 +21,7 @@ from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.keys import Keys, Placed, oriented, split
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.side_by_side import on_places
 from hlo_verify.terms.term import (
     Apply,
     Atom,
@@ -386,6 +387,7 @@ def fresh_places(count: int) -> list[Var]:
 
 def named(p: Poly, dtype: str = "") -> Poly:
     """p as a read of a definition, unless it is one atom already."""
+    p = on_places(p)
     if p.atom is not None or p.constant is not None:
         return p
     return define("term", (), (p,), dtype=dtype)

@@ -84,6 +84,13 @@ REWRITINGS = (
         "merging._reunited",
         "e(a) + c*b is e(a + m*b) modulo k",
     ),
+    Rewriting(
+        "conditions side by side",
+        "[lo <= a + k*b <= hi] x(a + n*b)",
+        "[lo' <= a + n*b <= hi'] x(a + n*b)",
+        "side_by_side._spans",
+        "a has n values, and those of a and b that the condition asks for are neighbours",
+    ),
     Rewriting("counted down", "sum v<n. g(n-1-v)", "sum v<n. g(v)", "merging._forwards"),
     Rewriting("rotation", "sum v<n. g((e + c*v) mod n)", "sum v<n. g(v)", "merging._unrotated", "c is prime to n"),
     Rewriting(

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from hlo_verify.index import expr
-from hlo_verify.terms import algebra, guards, neighbours
+from hlo_verify.terms import algebra, guards, neighbours, side_by_side
 from hlo_verify.terms.definitions import named
 from hlo_verify.terms.in_line import in_line
 from hlo_verify.terms.sums import reduce_sum
@@ -147,3 +147,32 @@ def _tabled(case: Case) -> tuple[Poly, Array]:
     found = guards.interval(expr.table(entries, place), a, b)
     wanted = [int((a is None or a <= t) and (b is None or t <= b)) for t in entries]
     return found, case.each(lambda i, j: wanted[min(i, 3)])
+
+
+@instance("conditions side by side")
+def _side_by_side(case: Case) -> tuple[Poly, Array]:
+    """Sums of products under conditions on a < m and b < n in any multiples, at places m*b + a, or at digits of one."""
+    m, n = case.random.choice(((6, 2), (4, 3), (5, 4), (12, 2)))
+    (x, xs), (y, ys) = case.make(m * n), case.make(m * n)
+    v, low, high = bound(m * n), bound(m), bound(n)
+    is_one = case.random.random() < 0.5
+    a, b = (
+        (expr.modulo(expr.of_var(v), m), expr.floor_div(expr.of_var(v), m)) if is_one else map(expr.of_var, (low, high))
+    )
+    place = expr.add(a, expr.scale(b, m))
+    total, wanted = algebra.add(), 0
+    for _ in range(case.random.choice((1, 2, 3))):
+        read, values = case.random.choice(((x, xs), (y, ys)))
+        product, held = at(read, place), np.ones((n, m), dtype=bool)
+        for _ in range(case.random.choice((1, 2))):
+            k, c = case.random.choice((0, 1, m - 2, m - 1, m + 2, -m)), case.random.choice((1, 1, 2, -1))
+            form = expr.add(expr.scale(a, c), expr.scale(b, c * k))
+            lo = case.random.randrange(form.lo, form.hi + 1)
+            hi = case.random.choice((None, lo, case.random.randrange(lo, form.hi + 1)))
+            product = algebra.multiply(guards.interval(form, lo, hi), product)
+            at_each = c * (np.arange(m)[None] + k * np.arange(n)[:, None])
+            held &= (at_each >= lo) & (True if hi is None else at_each <= hi)
+        total = algebra.add(total, product)
+        wanted += (values.reshape(n, m) * held).sum()
+    found = reduce_sum([v] if is_one else [low, high], side_by_side.on_places(total))
+    return found, case.each(lambda i, j: wanted)
