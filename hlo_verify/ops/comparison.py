@@ -25,6 +25,7 @@ from hlo_verify.program.element_types import COMPARED, compare_types, is_float, 
 from hlo_verify.program.ir import MADE_BY, SIGNED_ZERO, Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.conditions import numbers_of
+from hlo_verify.terms.counts import where_held
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import (
     EQUAL,
@@ -131,12 +132,12 @@ def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:
     if pieces and not ordered and _is_one_element(pieces, b):
         return guards.interval(expr.subtract(as_index(a), as_index(b)), 0, 0)
     if pieces:
-        return algebra.add(*(algebra.multiply(on, _compare_integers(here, b, ordered)) for on, here in pieces))
+        return algebra.add(*(where_held(on, _compare_integers(here, b, ordered)) for on, here in pieces))
     pieces = choices_of(b)
     if pieces and not ordered and _is_one_element(pieces, a):
         return guards.interval(expr.subtract(as_index(a), as_index(b)), 0, 0)
     if pieces:
-        return algebra.add(*(algebra.multiply(on, _compare_integers(a, here, ordered)) for on, here in pieces))
+        return algebra.add(*(where_held(on, _compare_integers(a, here, ordered)) for on, here in pieces))
     together = None if ordered else zero_together(algebra.subtract(a.term, b.term), *integer_range(a.type.dtype))
     difference = expr.subtract(as_index(a), as_index(b)) if together is None else together
     return guards.interval(difference, 1, None) if ordered else guards.interval(difference, 0, 0)

@@ -42,6 +42,7 @@ from hlo_verify.ops.values import (
 )
 from hlo_verify.program.ir import Function, Op
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.counts import given_by
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.functions import WINDOWS_LAND
 from hlo_verify.terms.laws import apply
@@ -200,7 +201,7 @@ def at_most_once(place: Landing) -> bool:
     bound = [v for v in place.bound if v.size > 1]
     if not bound:
         return True
-    return told_apart(place.places, bound) or _differ(place.places, bound)
+    return told_apart(place.places, bound, given_by(place.lands)) or _differ(place.places, bound)
 
 
 def _differ(places: Sequence[Index], bound: Sequence[Var]) -> bool:

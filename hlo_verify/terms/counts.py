@@ -18,7 +18,7 @@ from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import IS_ZERO, Function
 from hlo_verify.terms.machine import as_index
-from hlo_verify.terms.term import ONE, Atom, Guard, Ix, Poly, Read, Tensor, of_atom, value_of
+from hlo_verify.terms.term import ONE, Atom, Guard, Ix, Poly, Read, Tensor, atoms, of_atom, value_of
 from hlo_verify.terms.truths import is_count, what_is_asked, what_is_counted
 from hlo_verify.terms.used import used
 
@@ -113,6 +113,46 @@ def _may_be_another(atom: Read) -> bool:
 def holds_at(p: Poly, v: Var) -> bool:
     """Whether a condition is sure to hold for some value of a variable, whatever its other variables are."""
     return any(algebra.substitute(p, {v: e}) is ONE for e in same_places(p, v))
+
+
+def where_held(on: Poly, p: Poly) -> Poly:
+    """A term where a condition holds, and 0 elsewhere: any of several holds there if the condition is one of them.
+
+        k(v) * (1 - any w <= v. k(w))   is  0
+
+    So a prefix count less 1 is no negative place where it counts its own element.
+    """
+    given = given_by(on)
+    anys = {atom for mono, _ in p.items for atom, _ in mono if given and _is_one_of(given, atom)}
+    return algebra.multiply(on, algebra.with_atoms(p, dict.fromkeys(anys, ONE).get) if anys else p)
+
+
+def given_by(on: Poly) -> dict[Atom, Poly]:
+    """What a product of conditions says where it holds: that each of them does."""
+    monos = [mono for mono, _ in on.items]
+    return {atom: ONE for atom, _ in monos[0] if atom.boolean} if len(monos) == 1 else {}
+
+
+def _is_one_of(given: Mapping[Atom, Poly], atom: Atom) -> bool:
+    """Whether any of several conditions is asked for, of which one holds by what is given."""
+    asked = what_is_asked(atom)
+    if asked is None or len(asked[0]) != 1:
+        return False
+    (v,), p = asked
+    known = [a for on in given for a in _elements(of_atom(on))]
+    places = {e for a in _elements(p) for b in known if v in a.free for e in _where_one(of_atom(a), of_atom(b), v)}
+    inside = (e for e in places if e.lo >= 0 and e.hi < v.size)
+    return any(algebra.with_atoms(algebra.substitute(p, {v: e}), given.get) is ONE for e in inside)
+
+
+def _elements(p: Poly) -> Iterator[Read]:
+    """What conditions read: in the arguments of functions, and where integers are compared."""
+    for atom in atoms(p):
+        if isinstance(atom, Read):
+            yield atom
+        elif isinstance(atom, Guard):
+            values = (value_of(a) for a, _ in atom.form.items if isinstance(a, Opaque) and a.operator == "value")
+            yield from (q.atom for q in values if isinstance(q.atom, Read))
 
 
 def same_places(p: Poly, v: Var) -> Iterator[Index]:

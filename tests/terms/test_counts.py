@@ -7,8 +7,9 @@ import pytest
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra, counts, guards, truths
+from hlo_verify.terms.extrema import reduce_boolean
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Poly, Read, Tensor, tensor
+from hlo_verify.terms.term import ZERO, Poly, Read, Tensor, tensor
 
 SIZE = 8
 BYTES = -128, 127
@@ -54,3 +55,20 @@ def test_what_is_counted_is_looked_at_as_it_is_defined(monkeypatch: pytest.Monke
         assert isinstance(outer.atom, Read)
         assert counts.range_of_count(outer.atom) == (0, SIZE - 1)
     assert not opened
+
+
+@pytest.mark.parametrize(("ahead", "is_counted"), [(-1, False), (0, True), (3, True), (4, False)])
+@pytest.mark.parametrize("as_integers", [True, False])
+def test_any_of_several_holds_where_one_does(ahead: int, is_counted: bool, as_integers: bool) -> None:
+    """Of four elements from a place on: those before them and past them say nothing of them."""
+    place, v = expr.of_var(expr.var("p", 0, SIZE)), expr.fresh("v", 4)
+    ids, flags = tensor("argument", "ids", "i8", (2 * SIZE,)), tensor("argument", "flags", "i1", (2 * SIZE,))
+
+    def holds(e: Index) -> Poly:
+        at = expr.shift(e, 1)
+        return guards.interval(element(ids, at), 3, 3) if as_integers else algebra.read(flags, (at,))
+
+    on, any_of = holds(expr.shift(place, ahead)), reduce_boolean("or", (v,), holds(expr.add(place, expr.of_var(v))))
+    none = algebra.logical_not(any_of)
+    assert counts.where_held(on, none) is (ZERO if is_counted else algebra.multiply(on, none))
+    assert counts.where_held(algebra.logical_not(on), none) is not ZERO
