@@ -8,7 +8,7 @@ a sum is taken apart first where these are reached.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise, permutations
 
 from hlo_verify.index import expr
@@ -87,6 +87,37 @@ def _over_a_span(bound: Sequence[Var], p: Poly, known: dict[Atom, Poly | None]) 
                 mine = [n if w is v else w for w in bound]
                 return algebra.add(*(_summed(mine, make_poly((item,)), known) for item in there.items))
     return None
+
+
+def turned_over(p: Poly, sizes: Collection[int], known: dict[Atom, Poly | None]) -> Poly:
+    """The term with its sums over variables of those sizes taken in one of two directions, whatever they were made in:
+    `sum n<4. x[n]*y[3-n]` and `sum n<4. x[3-n]*y[n]` are one then, however deep in it n is."""
+
+    def anew(atom: Atom) -> Poly | None:
+        if atom not in known:
+            known[atom] = made(atom)
+        return known[atom]
+
+    def made(atom: Atom) -> Poly | None:
+        if isinstance(atom, Apply):
+            return apply(atom.function, tuple(algebra.with_atoms(arg, anew) for arg in atom.args))
+        if not isinstance(atom, Read) or atom.tensor.kind not in ("sum", "term") or atom.tensor.seal is not None:
+            return None
+        bound, there = at_places(atom.tensor, atom.indices)
+        body = there.poly(atom.tensor.bodies[0])
+        if not bound:
+            return algebra.with_atoms(body, anew)
+        return algebra.add(*(either_way(bound, make_poly((item,))) for item in body.items))
+
+    def either_way(bound: Sequence[Var], product: Poly) -> Poly:
+        ways = [product]
+        for v in bound:
+            if v.size in sizes:
+                back = {v: expr.subtract(expr.constant(v.size - 1), expr.of_var(v))}
+                ways += [algebra.substitute(way, back) for way in ways]
+        return min((reduce_sum(bound, algebra.with_atoms(way, anew)) for way in ways), key=lambda total: total.skey)
+
+    return algebra.with_atoms(p, anew)
 
 
 def _counted_together(high: Var, low: Var, p: Poly) -> tuple[Var, Poly] | None:

@@ -21,7 +21,7 @@ from hlo_verify.ops import devices
 from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.running_maxima import RunningMaximum, Total
-from hlo_verify.ops.values import Context, Value, positions
+from hlo_verify.ops.values import ARBITRARY, Context, Value, positions
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Op, TensorType, captured, operations
 from hlo_verify.session import Session
@@ -57,6 +57,10 @@ class Loop:
     """What some turns leave, and the names of that."""
     first: Callable[[], Sequence[Value]] = tuple
     """What it carries after the first turn, from the initial values, where somebody asks."""
+    outside: int = 0
+    """How many of the first dimensions of all that count turns of loops around it."""
+    everywhere: Loop | None = None
+    """The same loop in all turns of the one around it at once, which are one more dimension."""
 
 
 Place = Callable[[Op, Op, int, TensorType, TensorType], "list[Placement]"]
@@ -142,7 +146,8 @@ class LoopBook:
     def forget(self, known: int) -> None:
         """As `values.Loops.forget`."""
         del self.loops[known:]
-        self.piped[:] = [each for each in self.piped if any(each.loop is loop for loop in self.loops)]
+        left = [each for loop in self.loops for each in (loop, loop.everywhere)]
+        self.piped[:] = [each for each in self.piped if any(each.loop is loop for loop in left)]
 
 
 def kind_of_numbers(type_: TensorType) -> str:
@@ -191,9 +196,11 @@ def _named_loop(
     op: Op, args: list[Value], context: Context, shape: Shape, device: Index, varying: Collection[int]
 ) -> list[Value]:
     """The loop's results, with names for what it carries: tensors indexed by the counters around, and by `device` for
-    those that vary with it."""
+    those that vary with it. What depends on whatever a loop around may have carried says so by another index."""
     t = expr.fresh("t", shape.trips)
     now = expr.of_var(t)
+    around = {name: context.environment[name] for name in captured(op)}
+    given = tuple(map(expr.of_var, _arbitrary([*args, *around.values()])))
     numbers = _numbers(op, args, context, shape, now)
     state, final = [], []
     for k, (type_, value) in enumerate(zip(op.types, args, strict=True)):
@@ -205,7 +212,7 @@ def _named_loop(
             final.append(counter_at(shape, k, expr.constant(shape.trips), type_))
         else:
             name = f"loop{len(book_of(context))}"
-            outer = (*((device,) if k in varying else ()), *context.iterations)
+            outer = (*given, *((device,) if k in varying else ()), *context.iterations)
             carried = tensor("loop", f"{name}.carry{k}", type_.dtype, type_.shape, location=op.location)
             result = tensor("loop", f"{name}.result{k}", type_.dtype, type_.shape, location=op.location)
             carried.doubt = result.doubt = 0 if k in numbers else None
@@ -216,15 +223,47 @@ def _named_loop(
     after = iterate(op, state, context, now)
     final = [closed.get(k, value) for k, value in enumerate(final)]
     test = goes_on(op, state, context, now) if shape.unbounded else None
-    around = {name: context.environment[name] for name in captured(op)}
 
     def first() -> list[Value]:
         there = replace(context, observe=None, unsupported={}, environment=dict(around), kept=None)
         return iterate(op, args, there, expr.constant(0))
 
     loop = Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final), test, early, late, first=first)
+    if book_of(context).hands_on:
+        loop = replace(loop, everywhere=in_all_turns(loop, context.iterations))
     book_of(context).loops.insert(place, loop)
     return final
+
+
+def _arbitrary(values: Sequence[Value]) -> list[Var]:
+    """The variables that stand for whatever loops may have carried, of which values are made."""
+    found = {v for value in values for v in value.term.free if v.prefix == ARBITRARY}
+    return sorted(found, key=lambda v: v.uid)
+
+
+def in_all_turns(loop: Loop, around: Sequence[Index]) -> Loop | None:
+    """A loop in all turns of the one loop around it, which are the first dimension of all that it carries.
+
+    `carried[b, t, i]` in turn b of the one around is the element `[b, i]` of what is carried in turn t: that is so
+    whatever either is made of, as all of it holds for every b.
+    """
+    if len(around) != 1 or loop.test is not None:
+        return None
+    variables = [v for e in around for v in e.free]
+    if len(variables) != 1 or around[0] is not expr.of_var(variables[0]):
+        return None
+    (b,) = variables
+
+    def every(values: Sequence[Value]) -> tuple[Value, ...]:
+        found = []
+        for value in values:
+            type_ = replace(value.type, shape=(b.size, *value.shape))
+            at = positions(type_.shape)
+            found.append(Value(type_, algebra.substitute(value.at(at[1:]), {b: at[0]})))
+        return tuple(found)
+
+    initial, state, after, final = map(every, (loop.initial, loop.state, loop.after, loop.final))
+    return Loop(loop.op, loop.t, initial, state, after, final, first=lambda: every(loop.first()), outside=1)
 
 
 def _numbers(op: Op, args: list[Value], context: Context, shape: Shape, now: Index) -> Collection[int]:
@@ -281,11 +320,12 @@ def _closed(op: Op, args: list[Value], context: Context, shape: Shape, state: li
     sums that such forms are made of.
 
     Those that depend on what they were themselves have none. They keep their names, and the others may depend on them.
-    A loop around others has none: what is carried through an inner loop is not seen in its name.
+    What an inner loop makes of whatever this one carried has names that say so; these loops are of no use later.
     """
     book, turn, device = book_of(context), expr.of_var(t), context.device or context.mesh
-    if book.reading is Reading.NAMED or shape.unbounded or is_around(op):
+    if book.reading is Reading.NAMED or shape.unbounded:
         return {}
+    place = len(book)
     pure = replace(context, observe=None, unsupported={})
     named = {k: value for k, value in enumerate(state) if k in shape.invariant or k in shape.counters}
 
@@ -296,6 +336,7 @@ def _closed(op: Op, args: list[Value], context: Context, shape: Shape, state: li
     known = {k: value for k, value in enumerate(state) if k in named or k not in ends}
     closing = Closing(t, device, args, known, iterated)
     ends = closing.closed()
+    book.loops[place:] = [loop for loop in book.loops[place:] if not _arbitrary((*loop.initial, *loop.after))]
     if pure.unsupported:
         return {}
     for k, value in closing.now.items():

@@ -72,12 +72,15 @@ class Guess:
     """Whether the last microbatch comes first, and what is handed on is 0 where a device works on none, and by the last
     device of a line: so it is with gradients."""
 
+    is_turned_over: bool = False
+    """Whether it is the other way round: a loop around the logical one may begin with the last microbatch, too."""
+
     turned: int = 0
     """The step in which they come by where the first device has them of a ring, beginning with its own; 0 where not."""
 
     def microbatch(self, whole: Value, batch: Index, shape: Sequence[int]) -> Poly:
         """The element of the microbatch that comes as the `batch`-th."""
-        if self.is_gradient:
+        if self.is_gradient != self.is_turned_over:
             batch = expr.subtract(expr.constant(self.batches - 1), batch)
         if self.turned:
             own = 0 if self.turned < 0 else self.batches - 1

@@ -48,7 +48,8 @@ def piped_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> lis
         return None
     passed = list(handed_on(op, context))
     book = book_of(context)
-    loops = [loop for loop in book.loops if loop.test is None and not _depends_on(device, loop)]
+    every = (each for loop in book.loops for each in (loop.everywhere or loop,))
+    loops = [loop for loop in every if loop.test is None and not _depends_on(device, loop)]
     left, t = book.piping.left, expr.fresh("t", shape.trips)
     before: dict[str, dict[int, Value]] = {}
     for loop, way in ways(passed, loops, device, book.piped) if passed else ():
@@ -104,6 +105,8 @@ class _Pipeline(Iteration):
             for guess in guesses_at(j, whole.type, type_, self.line):
                 if guess.batches + self.line.count - 1 <= self.shape.trips:
                     yield replace(guess, is_gradient=is_gradient)
+                    if loop.outside and guess.dimension < loop.outside:
+                        yield replace(guess, is_gradient=is_gradient, is_turned_over=True)
                     if self.is_turned:
                         yield replace(guess, is_gradient=is_gradient, turned=1 if self.line.is_down else -1)
 

@@ -29,7 +29,7 @@ from hlo_verify.ops.filling import filled, filled_late, is_left_at_zero, written
 from hlo_verify.ops.rotating import rotation
 from hlo_verify.ops.running_maxima import Maxima, RunningMaximum, Scaled, settled
 from hlo_verify.ops.skipping import Compared, compared, seen_by
-from hlo_verify.ops.values import Value, lighten, positions
+from hlo_verify.ops.values import ARBITRARY, Value, lighten, positions
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import TensorType
 from hlo_verify.terms import algebra, extrema, guards, rotations, sums
@@ -69,7 +69,7 @@ class Closing:
     """Whether a form may depend on other components, whatever these are."""
     numbers: Collection[int] = ()
     """The components that are taken for numbers before every iteration."""
-    before: Var = field(default_factory=lambda: expr.fresh("before", 2))
+    before: Var = field(default_factory=lambda: expr.fresh(ARBITRARY, 2))
     own: dict[int, Var] = field(default_factory=dict)
     """Of each component, what stands for `before` where forms may depend on the others."""
     seen: dict[int, Poly] = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Closing:
 
     def _unknown(self, k: int) -> Var:
         """The variable that a form of component k must not depend on."""
-        return self.own.setdefault(k, expr.fresh("before", 2)) if self.alone else self.before
+        return self.own.setdefault(k, expr.fresh(ARBITRARY, 2)) if self.alone else self.before
 
     def last_values(self) -> dict[int, Value] | None:
         """Of the components that are not known; None where some has no closed form."""

@@ -47,7 +47,7 @@ class TurnsBefore:
 
     @classmethod
     def of(cls, components: Iterable[Piped]) -> TurnsBefore:
-        """Those of components of loops in no other loop that go round a known number of times."""
+        """Those of components of loops, in all turns of loops around them, that go round a known number of times."""
         found = cls()
         for each in components:
             loop, k = each.loop, each.component
@@ -62,6 +62,11 @@ class TurnsBefore:
 
     def are_in(self, p: Poly) -> bool:
         return any(each in self.carried or each in self.left for each in ingredients(p))
+
+    def turns_outside(self) -> set[int]:
+        """How many turns the loops have that are around those of which these are names."""
+        every = (each for piped in self.carried.values() for each in piped)
+        return {size for each in every for size in each.loop.state[each.component].shape[: each.loop.outside]}
 
     def replaced_each(self, sides: tuple[Poly, Poly]) -> Iterator[tuple[Poly, Poly]]:
         """Two terms with what turns made in the place of names: of those alone that loops begin with; of those that a
@@ -117,7 +122,7 @@ class TurnsBefore:
             self._inside.remove(source)
             return made
         if source in self.carried:
-            return self._turn(self.carried[source], *atom.indices)
+            return self._turn(self.carried[source], atom.indices)
         if not source.bodies or source.seal is not None:
             return None
         count = len(source.params)
@@ -125,9 +130,10 @@ class TurnsBefore:
         bodies = tuple(self.replaced(there.poly(body)) for body in source.bodies)
         return remade(source, bound, bodies, atom.indices[count:])
 
-    def _turn(self, piped: Sequence[Piped], turn: Index, *where: Index) -> Poly | None:
+    def _turn(self, piped: Sequence[Piped], indices: tuple[Index, ...]) -> Poly | None:
         each = piped[0]
         loop, k, at_once = each.loop, each.component, each.way.at_once
+        turn, where = indices[loop.outside], (*indices[: loop.outside], *indices[loop.outside + 1 :])
         if turn is expr.constant(0):
             return self.replaced(loop.initial[k].at(list(where)))
         is_near = any(0 < turn.lo - other.way.first <= 2 * at_once for other in piped)

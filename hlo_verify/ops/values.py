@@ -33,6 +33,9 @@ from hlo_verify.terms.term import (
     tensor,
 )
 
+ARBITRARY = "before"
+"""How variables are called that stand for whatever a loop may have carried: names of what depends on that have them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Value:

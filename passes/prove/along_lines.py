@@ -3,11 +3,11 @@ turns made in the place of names of what pipelines carry (`ops.turns_before`).""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from hlo_verify.equality import cases
 from hlo_verify.equality.effort import Effort
-from hlo_verify.equality.shifted_sums import shifted
+from hlo_verify.equality.shifted_sums import shifted, turned_over
 from hlo_verify.equality.without_names import without_names
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
@@ -70,18 +70,22 @@ def _equal_at(
 def _are_one(before: TurnsBefore, sides: tuple[Poly, Poly]) -> bool:
     """Whether two terms are one: as they are, which is all that most take, and with what turns made in the place of
     names, which is more of each turn; the latter with names taken apart first, too."""
-    if _are_turned(*sides):
+    sizes = before.turns_outside()
+    if _are_turned(*sides, sizes):
         return True
     for pair in before.replaced_each(sides):
         found, expected = map(at_constants, pair)
-        if _are_turned(found, expected) or _are_turned(without_names(found), without_names(expected)):
+        if _are_turned(found, expected, sizes):
+            return True
+        if _are_turned(without_names(found), without_names(expected), sizes):
             return True
     return False
 
 
-def _are_turned(found: Poly, expected: Poly) -> bool:
+def _are_turned(found: Poly, expected: Poly, sizes: Collection[int]) -> bool:
     """Whether two terms are one where sums that go down are turned round, what such a sum is made of is read at other
-    places then, and made anew; in the ranges of these, and with names taken apart there, too."""
+    places then, and made anew; in the ranges of these, and with names taken apart there, too. Where loops around count
+    so many turns, microbatches may be summed up in either direction."""
     for _ in range(ROUNDS):
         if found is expected:
             return True
@@ -90,4 +94,9 @@ def _are_turned(found: Poly, expected: Poly) -> bool:
         if earlier == (found, expected):
             break
     found, expected = in_ranges(found), in_ranges(expected)
-    return found is expected or without_names(found) is without_names(expected)
+    if found is expected:
+        return True
+    found, expected = without_names(found), without_names(expected)
+    if found is expected or not sizes:
+        return found is expected
+    return turned_over(found, sizes, {}) is turned_over(expected, sizes, {})

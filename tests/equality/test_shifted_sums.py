@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hlo_verify.equality.shifted_sums import shifted
+from hlo_verify.equality.shifted_sums import shifted, turned_over
 from hlo_verify.index import expr
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import real
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import tensor
+from hlo_verify.terms.term import Poly, tensor
 from tests.support.evaluate import Evaluator, objects
 
 
@@ -100,3 +100,31 @@ def test_a_product_that_falls_apart_where_digits_are_one_place(lo: int | None, h
         grid = {v: numbers.astype(object) for v, numbers in axes.items()}
         before, after = (evaluator.poly(p, grid).astype(float) for p in (found, shifted(found, {})))
         assert np.allclose(before, after)
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_either_direction(size: int) -> None:
+    """`sum n. y[3-n] * tanh(sum k. x[n, k])` is one term in either direction, and worth the same; of another size, or
+    read at other places, it is another one."""
+    with Session().on():
+        n, k, d = expr.fresh("n", 4), expr.fresh("k", 3), expr.fresh("d", 2)
+        x, y = tensor("argument", "x", "f32", (5, 3)), tensor("argument", "y", "f32", (8,))
+
+        def total(is_back: bool, further: int = 0) -> Poly:
+            along = expr.of_var(n)
+            back = expr.subtract(expr.constant(3), along)
+            there, other = (back, along) if is_back else (along, back)
+            inner = reduce_sum([k], algebra.read(x, (expr.shift(there, further), expr.of_var(k))))
+            own = algebra.read(y, (expr.add(other, expr.scale(expr.of_var(d), 4)),))
+            return reduce_sum([n], algebra.multiply(own, apply(real("tanh"), (inner,))))
+
+        ways = [total(is_back) for is_back in (False, True)]
+        random = np.random.default_rng(1)
+        evaluator = Evaluator({source: objects(random.normal(size=source.shape)) for source in (x, y)})
+        grid = {d: np.arange(2).astype(object)}
+        for way in ways:
+            before, after = (evaluator.poly(p, grid).astype(float) for p in (way, turned_over(way, {size}, {})))
+            assert np.allclose(before, after)
+        first, second = (turned_over(way, {size}, {}) for way in ways)
+        assert (first is second) == (size == 4)
+        assert turned_over(total(False, 1), {size}, {}) is not first
