@@ -43,7 +43,7 @@ def test_wrong_ones_are_not_proved(pair: str, before: str, after: str) -> None:
 
 
 def test_how_much_is_looked_at_is_limited() -> None:
-    folder = PAIRS / "uneven_shards_by_table"
+    folder = PAIRS / "choice_at_a_place_of_windows"
     pair = load(folder / "logical.mlir"), load(folder / "partitioned.mlir", devices=8)
     assert prove(*pair).verdict is Verdict.PROVED
     session = Session(replace(Limits(), small_operations_apart=100))
