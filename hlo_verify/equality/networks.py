@@ -151,10 +151,12 @@ class Comparison:
 
     def holds_multiplied(self) -> bool:
         """Whether what is left is equal once it is multiplied by what it is divided by, with ranges cut."""
+        if self.question.may_be_infinite:
+            return False
         left = (*self.left[0], *self.left[1])
         known = never_zero(self.question.expected)
         nonzero = self.unfolding.divided_by(known)
-        if self.question.may_be_infinite or not any(is_divided(summand, nonzero) for summand in left):
+        if not any(is_divided(summand, nonzero) for summand in left):
             return False
         deeper = Comparison(self.question, self.opened | read_by_denominators(left, nonzero), self.steps)
         return deeper._holds(self._cuts(), multiplied_by=known)

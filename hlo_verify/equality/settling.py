@@ -87,11 +87,8 @@ def _argument(arg: Poly, effort: Effort) -> Poly:
     """A function's argument. What had a name because it was heavy has none where what is left of it is light, as laws
     look at sums: `exp(h)`, h the name of `z - m`, is `exp(z) * exp(-m)`."""
     left = settled(arg, effort)
-    (mono, factor), *others = left.items or (((), 0),)
-    if left is arg or others or factor != 1 or len(mono) != 1 or mono[0][1] != 1:
-        return left
-    name = mono[0][0]
-    if not isinstance(name, Read) or name.tensor.kind != "term" or name.tensor.seal is not None:
+    name = left.atom
+    if left is arg or not isinstance(name, Read) or name.tensor.kind != "term" or name.tensor.seal is not None:
         return left
     _, (whole, *_) = unfold(name)
     return whole if allows("named_weight", whole.weight) else left

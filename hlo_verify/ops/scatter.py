@@ -2,8 +2,8 @@
 
 `result[p] = operand[p] ⊕ (⊕ over updates u that land on p. update[u])` for a commutative ⊕. Where the region
 overwrites, the same holds if no two updates land on one element, and where all that land on one are the same there
-the element is that, if any lands (`same_updates`); where it adds to each operand something that it
-computes of all updates alone, that is the update. Otherwise the result is a function of the whole operands.
+the element is that, if any lands (`same_updates`); where it adds to each operand something that it computes of all
+updates alone, that is the update. Otherwise the result is a function of the whole operands.
 
 A window that lies partly outside is skipped as a whole by some of XLA's implementations, while StableHLO's
 specification applies the part that lies inside. Which of the two holds is a truth value of its own here, so that a

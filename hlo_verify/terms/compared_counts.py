@@ -246,12 +246,8 @@ def _rounding(total: Poly) -> Fraction:
 
 def _most(mono: Monomial) -> int:
     """The greatest size of a product of counts, places and conditions, none of which has a root or an inverse."""
-    sizes = (
-        max(abs(atom.index.lo), abs(atom.index.hi)) if isinstance(atom, Ix) else prod(v.size for v in atom.tensor.bound)
-        for atom, _ in mono
-        if isinstance(atom, Ix) or (isinstance(atom, Read) and is_count(atom))
-    )
-    return prod(sizes)
+    ranges = (_range(((atom, 1),)) or (0, 1) for atom, _ in mono)
+    return prod(max(map(abs, ends)) for ends in ranges)
 
 
 def _ends_at_zero(total: Poly) -> bool:

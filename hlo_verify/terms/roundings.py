@@ -57,8 +57,8 @@ def _comes_near(rest: Poly, size: Fraction) -> bool:
     if found is None:
         return False
     beside = Fraction(dict(rest.items).get((), 0))
-    places = list(_nearest(*found, -beside))
-    return any(0 < abs(at + beside) <= ROUNDING * (abs(at) + abs(beside) + size) for at in places)
+    near = _nearest(*found, -beside)
+    return any(0 < abs(at + beside) <= ROUNDING * (abs(at) + abs(beside) + size) for at in near)
 
 
 def _of_places(p: Poly) -> tuple[Fraction, int, int] | None:

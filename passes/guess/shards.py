@@ -16,6 +16,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice, permutations
 
 import numpy as np
@@ -100,21 +101,23 @@ def _place(flat: int, shape: Sequence[int]) -> Index:
     return tuple(int(i) for i in np.unravel_index(flat, shape))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Block:
-    """What a device holds of a value: finite numbers."""
+    """What a device holds of a value: finite numbers. Those of most devices are never asked for."""
 
     values: Array
-    index: Index
-    """Where the element is by which it is looked up."""
-    off: float
-    """How far from its own numbers those may be that it is compared with, beside what these are large."""
 
-    @classmethod
-    def of(cls, values: Array) -> _Block:
-        index = _probe(values)
+    @cached_property
+    def index(self) -> Index:
+        """Where the element is by which it is looked up."""
+        index = _probe(self.values)
         assert index is not None
-        return cls(values, index, CLOSE * _scale(values))
+        return index
+
+    @cached_property
+    def off(self) -> float:
+        """How far from its own numbers those may be that it is compared with, beside what these are large."""
+        return CLOSE * _scale(self.values)
 
     def is_like(self, others: Array) -> bool:
         """Whether numbers are these, but for another order of operations."""
@@ -155,13 +158,13 @@ class _Elements:
 
     def shards(self, held: Sequence[Array]) -> Iterator[Guess]:
         """The tensors of which each device holds a block; if there is none, those of which it holds an opposite."""
-        blocks = self._blocks([_Block.of(each) for each in held])
+        blocks = self._blocks([_Block(each) for each in held])
         first = next(blocks, None)
         if first is not None:
             yield first
             yield from blocks
             return
-        for guess in self._blocks([_Block.of(-each) for each in held]):
+        for guess in self._blocks([_Block(-each) for each in held]):
             yield replace(guess, is_opposite=True)
 
     def _blocks(self, held: Sequence[_Block]) -> Iterator[Guess]:
