@@ -14,6 +14,9 @@ import importlib
 import os
 import pkgutil
 import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -25,6 +28,8 @@ from tests.support import sampling
 
 SEED = int(os.environ.setdefault("HLO_VERIFY_SEED", str(random.SystemRandom().randrange(2**31))))
 """In the environment too, where processes that run a part of the tests find it."""
+
+COST = "seconds of a processor"
 
 _CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much]
 settings.register_profile("quick", max_examples=8, deadline=None, database=None, suppress_health_check=_CHECKS)
@@ -42,6 +47,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("hlo-verify's own tests")
     group.addoption("--slow", action="store_true", help="run the slow tests too")
     group.addoption("--slow-part", metavar="K/N", help="run the K-th of N parts of the slow tests too")
+    group.addoption("--costly-part", metavar="K/N", help="run the K-th of N parts of the costly tests, and all others")
+    group.addoption("--write-costs", metavar="FILE", help="write what the costly tests of this run cost")
     group.addoption("--part", metavar="K/N", help="run the K-th of N parts of the tests")
 
 
@@ -61,6 +68,9 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     names = {item.nodeid for item in items} - (set() if config.getoption("slow") else _slow(config, items))
+    costly = _part(config, "costly_part")
+    if costly is not None:
+        names -= sampling.others_than(costly, sampling.COSTLY.read_text(encoding="utf-8"))
     asked = _part(config, "part")
     if asked is not None:
         names = set(filter(asked.holds, names))
@@ -85,6 +95,32 @@ def _part(config: pytest.Config, option: str) -> sampling.Part | None:
         return sampling.part(text) if text else None
     except ValueError as error:
         raise pytest.UsageError(f"--{option.replace('_', '-')}: {error}") from None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """What a test cost goes with its report to the process that writes it down."""
+    before = _processor()
+    try:
+        return (yield)
+    finally:
+        item.user_properties.append((COST, _processor() - before))
+
+
+def _processor() -> float:
+    """Seconds of a processor until now, of children that have ended too."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    reporter: Any = session.config.pluginmanager.get_plugin("terminalreporter")
+    path = session.config.getoption("write_costs")
+    if path is not None and reporter is not None:  # in the process that the others report to
+        passed = reporter.stats.get("passed", [])
+        Path(path).write_text(
+            sampling.listed({each.nodeid: dict(each.user_properties)[COST] for each in passed}), encoding="utf-8"
+        )
 
 
 def pytest_collection_finish() -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.support.sampling import Part, part, slow
+from tests.support.sampling import COSTLY, Part, listed, others_than, part, slow
 
 
 def item(name: str, *marks: pytest.MarkDecorator, **params: Any) -> Any:
@@ -59,3 +60,19 @@ def test_every_slow_test_is_in_one_part() -> None:
 def test_what_is_no_part_is_refused(text: str) -> None:
     with pytest.raises(ValueError):
         part(text)
+
+
+def test_costly_tests_are_dealt_out() -> None:
+    costs = {
+        "tests/test_a.py::test_one[a b]": 3.0,
+        "tests/test_a.py::test_two": 9.0,
+        "tests/test_b.py::test_three": 1.0,
+    }
+    text = listed(costs | {"tests/test_a.py::test_cheap": 0.9, "tests/test_soundness_nan.py::test_dear": 8.0})
+    parts = [set(costs) - others_than(Part(number, 2), text) for number in (1, 2)]
+    assert parts == [{"tests/test_a.py::test_two", "tests/test_b.py::test_three"}, {"tests/test_a.py::test_one[a b]"}]
+
+
+def test_costly_tests_are_in_files_that_are_there() -> None:
+    files = {line.split(" ", 1)[1].partition("::")[0] for line in COSTLY.read_text(encoding="utf-8").splitlines()}
+    assert files and all((Path(__file__).parents[1] / file).exists() for file in files)

@@ -6,6 +6,9 @@ each=kind)` draws as many of every kind, which is a function of the case's param
 
 `--slow` runs all of them, `--slow-part K/N` the K-th of N parts of the slow ones beside the others, and a test whose
 name is given on the command line runs as well.
+
+What costs more than a second of a processor stands in `tests/costly.txt`, dearest first, as `--write-costs` found it:
+`--costly-part K/N` runs the K-th of N parts of these, and all others.
 """
 
 from __future__ import annotations
@@ -14,9 +17,18 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
+
+COSTLY = Path(__file__).parent.parent / "costly.txt"
+
+COSTS = 1.0
+"""Seconds of a processor, its children's too, from which on a test is costly."""
+
+ALWAYS = ("tests/test_fixtures.py", "tests/test_examples.py", "tests/test_soundness")
+"""How the names begin of those that run whatever they cost: what users rely on first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +63,18 @@ def slow(items: Iterable[pytest.Item], seed: int) -> set[str]:
         group.sort(key=lambda case: _drawn(f"{seed} {case[0]}"))
         found.update(name for at, (name, count) in enumerate(group) if at >= count)
     return found
+
+
+def others_than(part: Part, listed: str) -> set[str]:
+    """The names of costly tests that are not in a part of them: they are dealt out, for parts that cost the same."""
+    names = [line.partition(" ")[2] for line in listed.splitlines()]
+    return {name for at, name in enumerate(names) if at % part.of != part.number - 1}
+
+
+def listed(costs: dict[str, float]) -> str:
+    """What `others_than` reads, of the seconds that tests cost."""
+    dearest = sorted(costs.items(), key=lambda test: (-test[1], test[0]))
+    return "".join(f"{cost:.1f} {name}\n" for name, cost in dearest if cost >= COSTS and not name.startswith(ALWAYS))
 
 
 def _group(item: pytest.Item, each: Callable[..., Hashable] | None = None) -> tuple[str, Hashable]:
