@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from hlo_verify.diagnostics import Code, Diagnostic, Mismatch, Severity, Solver
 from hlo_verify.limits import that_matter
 from hlo_verify.scene import Scene
+from hlo_verify.witness import Witness
 
 FEW = 6
 """Inputs that so many arguments share are told once."""
@@ -46,39 +47,6 @@ class Finding:
     frames: tuple[str, ...] = ()
     scene: Scene | None = field(default=None, compare=False)
     """What is around it, of the first findings of a report."""
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """An element of a logical value, the device that has another value there, and both values.
-
-    `local_element` is its index in the device's shard.
-    """
-
-    device: int
-    element: tuple[int, ...]
-    local_element: tuple[int, ...]
-    logical: float
-    partitioned: float
-
-    def __str__(self) -> str:
-        where = f"element {list(self.element)}" if self.element else "the value"
-        local = f" ({list(self.local_element)} of its shard)" if self.local_element != self.element else ""
-        return f"{where} is {self.partitioned:.6g} on device {self.device}{local}, and should be {self.logical:.6g}"
-
-
-@dataclass(frozen=True, slots=True)
-class Witness:
-    """Inputs for which a result differs, and where it does.
-
-    `inputs` are the arguments' names with what they hold, in words; `replayed` says by what the difference was
-    confirmed. `lost` is where the value of the finding's operation differs, if it has a logical counterpart.
-    """
-
-    point: Point
-    inputs: tuple[tuple[str, str], ...]
-    replayed: str
-    lost: Point | None = None
 
 
 @dataclass(frozen=True, slots=True)

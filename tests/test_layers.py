@@ -25,13 +25,14 @@ limits               diagnostics
 looking
 meter
 scene
-report               diagnostics limits scene
+witness
+report               diagnostics limits scene witness
 tracebacks           diagnostics
 session              memory collector registered_calls diagnostics limits looking meter report
 version
-render               diagnostics limits scene report version
+render               diagnostics limits scene witness report version
 shown                render report
-cache                diagnostics scene report
+cache                diagnostics scene witness report
 hlo                  diagnostics
 schedules            diagnostics render
 workers
@@ -55,7 +56,7 @@ passes.guess         program session evaluate passes.prove
 passes.diagnose      jaxlib_api meter diagnostics scene report session program index terms equality ops passes.prove
                      passes.guess
 export               diagnostics limits render report session program terms sources passes.prove passes.diagnose
-passes.refute        limits diagnostics jaxlib_api report session program evaluate index xla passes.prove
+passes.refute        limits diagnostics jaxlib_api witness report session program evaluate index xla passes.prove
                      passes.diagnose
 passes.recheck       limits report session workers program index terms equality ops passes.prove passes.guess
 passes.place         diagnostics report session program xla passes.load passes.prove passes.diagnose passes.refute

@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass
 from typing import Any
 
 from hlo_verify import report as model
-from hlo_verify import scene
+from hlo_verify import scene, witness
 from hlo_verify.diagnostics import CODES, Code, Diagnostic, Severity
 
 _CLASSES: Mapping[str, type] = {
@@ -21,20 +21,20 @@ _CLASSES: Mapping[str, type] = {
         model.ChainReport,
         model.Finding,
         model.LawUse,
-        model.Point,
         model.Report,
         model.Result,
         model.Spent,
         model.Stage,
         model.Step,
         model.Suggestion,
-        model.Witness,
         scene.Around,
         scene.Excerpt,
         scene.Held,
         scene.Meeting,
         scene.Part,
         scene.Scene,
+        witness.Point,
+        witness.Witness,
     )
 }
 _WORDS: Mapping[str, type[model.Verdict] | type[Severity]] = {"Verdict": model.Verdict, "Severity": Severity}

@@ -169,3 +169,25 @@ class Mismatch(Code):
         devices' own values is what you want, write the reference so.
         """,
     )
+
+    DEVICES_DISAGREE = (
+        "HV009",
+        """devices hold different values of what should be the same on them
+
+        By its sharding a result, or a part of it, is the same on several devices, and these have different values of
+        it. It takes no other program to say that this is wrong: what one reads of such an array hangs on the device
+        that one asks, and what is computed from it, on the device that computes.
+
+        Example: the gradient of a weight that every device holds, of each device's own rows.
+
+            g = jax.grad(loss)(w, x)                       # wrong where out_specs say P()
+            g = jax.lax.psum(jax.grad(loss)(w, x), "data")
+
+        In practice: a gradient, loss or metric without its psum in a `shard_map` with `check_vma=False`; a key that is
+        folded with the device's number and returned; statistics of each device's own batch; an axis that `out_specs`
+        leave out.
+
+        What to do: reduce or gather the value over the axes that the sharding of the result leaves out, or name these
+        in `out_specs`. The witness says which two devices differ, and for which inputs.
+        """,
+    )

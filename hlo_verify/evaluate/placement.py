@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from hlo_verify.evaluate.border import shard, tiling_of
 from hlo_verify.evaluate.collectives import reduced_over
 from hlo_verify.evaluate.groups import grouped
 from hlo_verify.evaluate.intervals import INTERVALS, middle
-from hlo_verify.evaluate.maps import Array, ClassMap, Maps, in_pieces
+from hlo_verify.evaluate.maps import Array, ClassMap, Maps, in_pieces, unique_rows
 from hlo_verify.evaluate.numbers import exact, held
 from hlo_verify.evaluate.state import Limits, Run
 from hlo_verify.evaluate.totals import difference as less
@@ -53,6 +53,8 @@ class Difference:
     """The largest |expected| that is finite."""
     nan: bool = False
     """Whether the device has NaN where the logical result has a number."""
+    beside: int | None = None
+    """The device that has `expected`, where it is two devices that differ in what both hold."""
 
     @property
     def relative(self) -> float:
@@ -143,12 +145,58 @@ def difference(whole: Blocks, local: Blocks, sharding: Sharding, *, limits: Limi
     where the logical result is NaN, do not count. A NaN on a device alone comes before any other difference. Enclosures
     differ where they are disjoint, or where the device surely has NaN or an infinity and the logical result a finite
     number.
+
+    What a manual region of the logical module says of a result may be another number for each device, where it should
+    be one. There, devices that hold the same elements are compared with one another.
     Raises `UnknownError` past the limits, and `InputError` for shapes that do not fit.
     """
     devices = max(sharding.devices, local.devices)
     sharding = sharding.spread(devices)
-    laid = _laid(whole, local, sharding, _new_run(limits, devices, whole.values, local.values))
-    return None if laid is None else _largest(laid, sharding)
+    run = _new_run(limits, devices, whole.values, local.values)
+    laid = _laid(whole, local, sharding, run)
+    if laid is None:
+        return None
+    apart = _largest(laid, sharding)
+    beside = _beside(laid, sharding, run) if whole.values.shape[0] > 1 else None
+    if beside is None or (apart is not None and apart.size >= beside.size):
+        return apart
+    return beside
+
+
+def _beside(laid: _Laid, sharding: Sharding, run: Run) -> Difference | None:
+    """Where a device differs most from the first of those that hold the same, of what the logical result differs in."""
+    if sharding.only is not None or laid.found.shape[0] == 1:
+        return None
+    first, which = unique_rows(sharding.coordinates)
+    other = first[which]
+    pairs, which = np.unique(np.stack([laid.classes[0], laid.classes[0][other]]), axis=1, return_inverse=True)
+    if np.array_equal(*pairs):
+        return None
+
+    def at(values: Array, classes: Array) -> Array:
+        return values if values.shape[0] == 1 else values[classes]
+
+    expected, others = (at(laid.expected, each) for each in pairs)
+    run.spend(math.prod(np.broadcast_shapes(expected.shape, laid.inside.shape, laid.found.shape)))
+    inside = at(laid.inside, pairs[0]) & _are_finite(expected) & (_apart(expected, others)[0] > 0)
+    held = _Laid((which.reshape(-1), *laid.classes[1:]), at(laid.found, pairs[1]), at(laid.found, pairs[0]), inside)
+    apart = _largest(held, sharding)
+    return None if apart is None else replace(apart, beside=int(other[apart.device]))
+
+
+def _are_finite(values: Array) -> Array:
+    """Which elements surely are finite numbers."""
+    if values.dtype == INTERVALS:
+        return np.asarray(np.isfinite(values["low"]) & np.isfinite(values["high"]))
+    if values.dtype == object:
+        return np.asarray(np.frompyfunc(_is_finite, 1, 1)(values), np.bool_)
+    return np.asarray(np.isfinite(values))
+
+
+def _is_finite(value: Any) -> bool:
+    if not is_real(value):
+        return value is not UNDEFINED
+    return not isinstance(value, Special) and not is_unknown(value) and bool(value.is_finite())
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,8 @@ def _values(held: Sequence[Sequence[Result]]) -> Iterator[str]:
             continue
         point = witness.point
         element = f", element {list(point.local_element)} of its shard" if point.local_element else ""
-        where = f"device {point.device}{element}"
+        beside = "" if point.beside is None else f"; expected is what device {point.beside} has, which holds the same"
+        where = f"device {point.device}{element}{beside}"
         rows.append([names(results), prose(where), f"{point.logical:.9g}", f"{point.partitioned:.9g}"])
         inputs = inputs or "; ".join(f"{name} = {text}" for name, text in witness.inputs[:12])
     yield table(("result", "where", "expected", "actual"), rows)

@@ -31,8 +31,9 @@ from hlo_verify.program import preconditions
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import pair_of
 from hlo_verify.program.sharding import Sharding
-from hlo_verify.report import Finding, Point, Report, Result, Verdict, Witness
+from hlo_verify.report import Finding, Report, Result, Verdict
 from hlo_verify.session import Session, TimeUpError
+from hlo_verify.witness import Point, Witness
 from hlo_verify.xla.execute import Executor
 
 FEW = 8
@@ -177,8 +178,12 @@ def refuter(logical: Module, partitioned: Module, session: Session | None = None
 
 
 def _without_doubt(result: Result, reason: str) -> Result:
-    """A result, of which there is no doubt any more where it is refuted: the reason that it had before."""
-    return result if result.verdict is not Verdict.REFUTED else replace(result, reason=reason, seems_to_differ=False)
+    """A result, of which there is no doubt any more where it is refuted: the reason that it had before, but where that
+    is that devices disagree."""
+    if result.verdict is not Verdict.REFUTED:
+        return result
+    is_known = result.code is Mismatch.DEVICES_DISAGREE
+    return replace(result, reason=result.reason if is_known else reason, seems_to_differ=False)
 
 
 def _denied(apart: Difference, expected: float, got: float) -> str:
@@ -213,7 +218,16 @@ def _conclude(
                 _point(found.differences[n]), inputs, replayed.how[n], None if lost is None else _point(lost)
             )
             code = Mismatch.DIFFERS if finding is None else finding.code
-            results[n] = replace(results[n], verdict=Verdict.REFUTED, finding=finding, code=code, witness=witness_)
+            refuted = replace(results[n], verdict=Verdict.REFUTED, finding=finding, code=code, witness=witness_)
+            results[n] = refuted if found.differences[n].beside is None else _of_devices(refuted, found.differences[n])
+
+
+def _of_devices(result: Result, apart: Difference) -> Result:
+    """A refuted result that devices disagree on: what the logical module says of it is one of their values."""
+    code, finding = Mismatch.DEVICES_DISAGREE, result.finding
+    reason = f"devices {apart.beside} and {apart.device} hold different values of what should be the same on both"
+    finding = None if finding is None else replace(finding, code=code, nearest="")
+    return replace(result, reason=reason, code=code, finding=finding)
 
 
 def _inputs(found: Counterexample) -> tuple[tuple[str, str], ...]:
@@ -227,7 +241,8 @@ def _point(apart: Difference) -> Point:
     if any(isinstance(value, complex) for value in values):
         apart_ = values[1] - values[0]
         values = tuple(v.real if abs(apart_.real) >= abs(apart_.imag) else v.imag for v in values)
-    return Point(apart.device, apart.element, apart.local_element, *map(float, values))
+    logical, partitioned = map(float, values)
+    return Point(apart.device, apart.element, apart.local_element, logical, partitioned, apart.beside)
 
 
 def describe(blocks: Blocks) -> str:

@@ -18,7 +18,7 @@ from hlo_verify.program.ir import Function, TensorType
 from hlo_verify.program.pair import Pair
 from hlo_verify.xla.execute import ExecutionError, Executor, Failure, Shards
 
-BY_XLA = "by XLA (jaxlib {}), which ran both modules on {} virtual CPU device{}"
+BY_XLA = "by XLA (jaxlib {}), which ran {} on {} virtual CPU device{}"
 BY_EVALUATION = "by evaluating every operation of both modules in real arithmetic"
 
 CONFIRMING = 0.5
@@ -58,13 +58,17 @@ def replay(found: Counterexample, executor: Executor | None) -> Replay:
         return Replay(dict.fromkeys(found.differences, f"{BY_EVALUATION} (XLA did not run them: {error})"), {})
     pair = found.trial.pair
     narrow = _is_imprecise(pair.logical.main)
-    by_xla = BY_XLA.format(jaxlib_version(), pair.devices, "" if pair.devices == 1 else "s")
+    ran = "both modules" if expected else "the partitioned module"
+    by_xla = BY_XLA.format(jaxlib_version(), ran, pair.devices, "" if pair.devices == 1 else "s")
     how = dict.fromkeys(found.differences, by_xla)
     shown = exceeds_rounding(found.trial, found.differences)
     denied = {}
     for n, apart in found.differences.items():
-        value = number(expected[n][(0, *apart.element)])
-        there = [number(each) for each in _at(apart, got[n])]
+        if apart.beside is not None:
+            value, *there = (number(_of(device, apart, got[n])) for device in (apart.beside, apart.device))
+        else:
+            value = number(expected[n][(0, *apart.element)])
+            there = [number(each) for each in _at(apart, got[n])]
         if any(_confirms(apart, value, each) for each in there):
             continue
         is_hidden = narrow and not (is_clear(apart) and all(map(np.isfinite, (value, *there))))
@@ -76,8 +80,8 @@ def replay(found: Counterexample, executor: Executor | None) -> Replay:
 
 
 def _run(found: Counterexample, executor: Executor) -> tuple[list[Any], Sequence[Any]]:
-    """The logical results, (1, *shape), and what the devices have: of a module that is global, shards that XLA placed,
-    of any other (devices, *shape of a shard)."""
+    """The logical results, (1, *shape), unless none counts, as devices disagree; and what the devices have: of a module
+    that is global, shards that XLA placed, of any other (devices, *shape of a shard)."""
     pair = found.trial.pair
     whole = [
         dense(blocks, 0)[None].astype(DTYPES[type_.dtype])
@@ -92,10 +96,16 @@ def _run(found: Counterexample, executor: Executor) -> tuple[list[Any], Sequence
         np.stack([dense(blocks, d) for d in range(1 if is_global else pair.devices)]).astype(DTYPES[type_.dtype])
         for blocks, type_ in zip(known, pair.partitioned.main.argument_types, strict=True)
     ]
-    expected = executor.run(pair.logical, whole, logical=True)
+    counts = any(apart.beside is None for apart in found.differences.values())
+    expected = executor.run(pair.logical, whole, logical=True) if counts else []
     if is_global:
         return expected, executor.run_shards(pair.partitioned, local)
     return expected, executor.run(pair.partitioned, local)
+
+
+def _of(device: int, apart: Difference, got: Any) -> Any:
+    """What that device has there."""
+    return (got.values if isinstance(got, Shards) else got)[(device, *apart.local_element)]
 
 
 def _at(apart: Difference, got: Any) -> Iterator[Any]:

@@ -13,7 +13,6 @@ from hlo_verify.report import (
     ChainReport,
     Finding,
     LawUse,
-    Point,
     Recheck,
     Report,
     Result,
@@ -22,8 +21,8 @@ from hlo_verify.report import (
     Step,
     Suggestion,
     Verdict,
-    Witness,
 )
+from hlo_verify.witness import Point, Witness
 
 POINT = Point(3, (1, 2), (0, 2), 1.5, -math.inf)
 FULL = Report(

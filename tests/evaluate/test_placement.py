@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from hlo_verify.evaluate import Blocks, dense, difference, of_dense, random_argument, shards
+from hlo_verify.evaluate.balls import BALLS
 from hlo_verify.evaluate.blocks import of_devices
+from hlo_verify.evaluate.intervals import INTERVALS
+from hlo_verify.evaluate.numbers import exact
 from hlo_verify.program.sharding import Sharding, maximal, parse_hlo_sharding
 
 SHARDINGS = [
@@ -19,10 +22,14 @@ SHARDINGS = [
 ]
 
 
-def sharding_of(text: str) -> Sharding:
-    found = parse_hlo_sharding(text, 2, 4)
+def parse(text: str, rank: int) -> Sharding:
+    found = parse_hlo_sharding(text, rank, 4)
     assert isinstance(found, Sharding)
     return found.spread(4)
+
+
+def sharding_of(text: str) -> Sharding:
+    return parse(text, 2)
 
 
 def expected(whole: np.ndarray, sharding: Sharding, device: int) -> tuple[np.ndarray, tuple[slice, ...]]:
@@ -159,3 +166,40 @@ def test_an_integer_that_is_alone_lies_outside_if_asked(side: int) -> None:
     for seed in range(20):
         [number] = random_argument((), "i32", np.random.default_rng(seed), integers=10, outside=side).values.reshape(-1)
         assert 10 <= number < 20 if side > 0 else -10 <= number < 0
+
+
+@pytest.mark.parametrize("numbers", ["float", "integer", "truth value", "ball", "interval"])
+@pytest.mark.parametrize(("apart", "beside"), [((0, 1, 0, 1), (1, 0)), ((0, 0, 2, 0), (2, 0)), ((3, 3, 3, 3), None)])
+def test_devices_are_compared_with_one_another_where_the_logical_result_differs_by_device(
+    numbers: str, apart: tuple[int, ...], beside: tuple[int, int] | None
+) -> None:
+    """As it is of a manual region that gives what its devices disagree on."""
+    held = np.array([[1.5, 1.0 + (each > 0)] for each in apart])
+    made = {
+        "float": held,
+        "integer": (2 * held).astype(np.int32),
+        "truth value": held > 1.5,
+        "ball": exact(held, BALLS),
+        "interval": exact(held, INTERVALS),
+    }[numbers]
+    found = difference(of_devices(made), of_devices(made), parse("{replicated}", 1))
+    assert (found and (found.device, found.beside)) == beside
+    assert found is None or (found.element, float(found.found) - float(found.expected) > 0) == ((1,), True)
+
+
+@pytest.mark.parametrize("whole", [np.nan, np.inf])
+def test_what_is_no_number_may_be_another_on_each_device(whole: float) -> None:
+    found = of_devices(np.array([[1.0], [2.0], [1.0], [1.0]]))
+    said = of_devices(np.array([[1.0], [whole], [1.0], [1.0]]))
+    apart = difference(said, found, parse("{replicated}", 1))
+    assert (apart and apart.beside) is None
+
+
+def test_devices_that_hold_other_elements_may_differ() -> None:
+    """Two devices hold each half: they are compared with the first of the two."""
+    sharding = parse("{devices=[2,2]<=[4] last_tile_dim_replicate}", 1)
+    held = np.array([[1.0], [1.0], [5.0], [6.0]])
+    assert difference(of_devices(held[[0, 1, 2, 2]]), of_devices(held[[0, 1, 2, 2]]), sharding) is None
+    whole = of_devices(np.array([[1.0, 5.0], [1.0, 5.0], [1.0, 5.0], [1.0, 6.0]]))
+    found = difference(whole, of_devices(held), sharding)
+    assert found is not None and (found.device, found.beside, found.element) == (3, 2, (1,))

@@ -20,8 +20,9 @@ from hlo_verify.render.html import Linted, fragment, render_lint
 from hlo_verify.render.markdown import MOST
 from hlo_verify.render.origin import of_command
 from hlo_verify.render.text import Style
-from hlo_verify.report import LawUse, Stage, Suggestion, Verdict, Witness
+from hlo_verify.report import LawUse, Stage, Suggestion, Verdict
 from hlo_verify.shown import shown
+from hlo_verify.witness import Witness
 from tests.programs import FINDING, UNSUPPORTED, chain, report
 from tests.render.test_html import POINT, Outline
 from tests.render.test_json import CHECKED, FITS

@@ -18,7 +18,8 @@ from hlo_verify.render.html import Linted, fragment, render, render_lint
 from hlo_verify.render.html.formulas import COMPARED, LONGEST, difference, formula
 from hlo_verify.render.html.prose import prose
 from hlo_verify.render.origin import Origin
-from hlo_verify.report import Disagreement, Point, Recheck, Report, Stage, Verdict, Witness
+from hlo_verify.report import Disagreement, Recheck, Report, Stage, Verdict
+from hlo_verify.witness import Point, Witness
 from tests.programs import FINDING, chain, report
 
 P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN

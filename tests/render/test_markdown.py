@@ -16,7 +16,8 @@ from hlo_verify.render import Failure, Outcome
 from hlo_verify.render.issues import issue
 from hlo_verify.render.markdown import MOST, render
 from hlo_verify.render.origin import Origin
-from hlo_verify.report import Finding, Point, Report, Verdict, Witness
+from hlo_verify.report import Finding, Report, Verdict
+from hlo_verify.witness import Point, Witness
 from tests.programs import FINDING, chain, report
 
 P, R, U = Verdict.PROVED, Verdict.REFUTED, Verdict.UNKNOWN

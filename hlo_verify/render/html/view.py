@@ -13,8 +13,9 @@ from hlo_verify.diagnostics import Diagnostic
 from hlo_verify.limits import that_matter
 from hlo_verify.render import Failure, Outcome, disagrees, overall, text
 from hlo_verify.render.html.drawn import pictures
-from hlo_verify.report import ChainReport, Point, Report, Result, Stage, Step, Verdict, diagnostic
+from hlo_verify.report import ChainReport, Report, Result, Stage, Step, Verdict, diagnostic
 from hlo_verify.scene import Scene
+from hlo_verify.witness import Point
 
 ROWS = 2_000
 """Rows of a table of results or stages: some 300 bytes each, of the two million that a page may have."""

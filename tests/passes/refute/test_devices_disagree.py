@@ -1,0 +1,98 @@
+"""A program by itself, without another to compare it with, whose devices hold different values of one result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+from jax.sharding import AbstractMesh, PartitionSpec
+
+import hlo_verify
+from hlo_verify.diagnostics import Mismatch
+from hlo_verify.report import Verdict
+
+X = jax.ShapeDtypeStruct((8, 6), jnp.float32)
+G = jax.ShapeDtypeStruct((6,), jnp.float32)
+P = PartitionSpec
+WHOLE = P()
+
+
+def normed(x: Any, g: Any) -> Any:
+    centred = x - x.mean(-1, keepdims=True)
+    return centred * lax.rsqrt((centred * centred).mean(-1, keepdims=True) + 1e-5) * g
+
+
+def gradient(reduced: Callable[[Any], Any], x: Any, g: Any) -> Any:
+    return reduced(jax.grad(lambda g: jnp.sum(normed(x, g) ** 2))(g))
+
+
+def report(body: Callable[..., Any], out: PartitionSpec = WHOLE) -> hlo_verify.Report:
+    """Of a function of rows that are split over both axes of 2 × 2 devices, and of what all of them hold."""
+    mesh = AbstractMesh((2, 2), ("a", "b"))
+    step = jax.shard_map(body, mesh=mesh, in_specs=(P(("a", "b")), P()), out_specs=out, check_vma=False)
+    found = hlo_verify.check(jax.jit(step), X, G)
+    assert isinstance(found, hlo_verify.Report)
+    return found
+
+
+WRONG = {
+    "a gradient that nobody adds up": (partial(gradient, lambda g: g), WHOLE),
+    "a gradient that is added up over one axis": (partial(gradient, lambda g: lax.psum(g, "a")), WHOLE),
+    "an axis that the specs leave out": (lambda x, g: x * g, P("a")),
+    "a device's number": (lambda x, g: g + lax.axis_index("b"), WHOLE),
+    "integers": (lambda x, g: jnp.argmax(x, axis=0), WHOLE),
+    "whether its rows are": (lambda x, g: jnp.all(x > 0, axis=0), WHOLE),
+    "noise of its own": (
+        lambda x, g: jax.random.bits(jax.random.fold_in(jax.random.key(0), lax.axis_index("a")), (2,)),
+        WHOLE,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_they_are_seen(name: str) -> None:
+    body, out = WRONG[name]
+    (result,) = report(body, out=out).results
+    assert (result.verdict, result.code) == (Verdict.REFUTED, Mismatch.DEVICES_DISAGREE)
+    assert result.witness is not None and result.witness.point.beside is not None
+    assert "which ran the partitioned module" in result.witness.replayed
+
+
+RIGHT = {
+    "added up": (partial(gradient, lambda g: lax.psum(g, ("a", "b"))), WHOLE),
+    "in the order of a ring": (
+        lambda x, g: sum(lax.ppermute(x.sum(0), ("a", "b"), [(i, (i + k) % 4) for i in range(4)]) for k in range(4)),
+        WHOLE,
+    ),
+    "named": (lambda x, g: x * g, P(("a", "b"))),
+    "nothing of the device": (lambda x, g: g + 0 * lax.axis_index("b"), P()),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_others_are_proved(name: str) -> None:
+    body, out = RIGHT[name]
+    assert report(body, out=out).verdict is Verdict.PROVED
+
+
+def test_the_report_says_which_devices_differ() -> None:
+    found = report(lambda x, g: g + lax.axis_index("b"))
+    text = str(found)
+    assert "devices 0 and 1 hold different values of what should be the same on both" in text
+    assert "on device 1, and " in text and "on device 0, which should hold the same" in text
+
+
+def test_a_reference_says_what_is_wrong() -> None:
+    """The logical result is the same on all devices: it tells more than they do."""
+    mesh = AbstractMesh((4,), ("d",))
+    body = partial(gradient, lambda g: g)
+    step = jax.shard_map(body, mesh=mesh, in_specs=(P("d"), P()), out_specs=P(), check_vma=False)
+    found = hlo_verify.check(body, step, X, G)
+    assert isinstance(found, hlo_verify.Report)
+    assert [result.code for result in found.results] == [Mismatch.NEVER_REDUCED]
+    assert all(result.witness and result.witness.point.beside is None for result in found.results)
