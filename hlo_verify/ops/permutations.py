@@ -2,41 +2,63 @@
 
     sum b<n. h(p(b)) = sum w<n. h(w)        for a permutation p of 0, 1, ..., n - 1: of a maximum and others, too
     sum b<n. [p(b) = w] h(b) = h(q(w))      for its inverse q, which is its order
+    sum b<n. [p(b) < k] h(b) = sum w<k. h(q(w))
+    [order f at b = w]       = [q(w) = b]   where q is the order of that order: w is the b-th if its rank is b
 
-So tokens that are sorted by their expert, and scattered back to where they came from, are the tokens. A sort orders
-what it is given, whatever its comparator says.
+So tokens that are sorted by their expert, and scattered back to where they came from, are the tokens, and an element is
+one of the k first if its rank is less than k. A sort orders what it is given, whatever its comparator says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Var
+from hlo_verify.index.expr import Digit, Var
+from hlo_verify.memory import once_a_session
 from hlo_verify.ops.elements import replaced
 from hlo_verify.ops.in_order import element_of, in_order, inverse
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.terms import algebra
+from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.assumed_order import is_permutation_along
+from hlo_verify.terms.counts import multiple_of
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.machine import own_value
+from hlo_verify.terms.ordered import ORDER, is_ordered
 from hlo_verify.terms.places import values_in_places
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Atom, Guard, Monomial, Poly, Read, atoms, make_poly
+from hlo_verify.terms.term import Atom, Guard, Monomial, Poly, Read, Tensor, atoms, make_poly
 
 
 def is_permutation(atom: Atom | None, v: Var) -> bool:
     """Whether an atom takes each of the values of a variable once, as the variable does."""
     if is_permutation_along(atom, v):
         return True
-    if not isinstance(atom, Read) or atom.tensor.kind != "sort" or len(atom.tensor.bound) != 1:
+    if not isinstance(atom, Read) or not _orders_places(atom.tensor):
         return False
-    source = atom.tensor
-    number = source.attributes[2]
-    (bound,), (*others, place) = source.bound, atom.indices
+    (bound,), (*others, place) = atom.tensor.bound, atom.indices
+    return bound.size == v.size and place is expr.of_var(v) and not any(v in e.free for e in others)
+
+
+def is_another_each(atom: Atom, v: Var) -> bool:
+    """Whether an atom takes no value twice, as a variable goes through its values: what is at other places in order."""
+    if not isinstance(atom, Read) or not _orders_places(atom.tensor):
+        return False
+    *others, place = atom.indices
+    c = multiple_of(v, place)
+    rest = expr.subtract(place, expr.scale(expr.of_var(v), c))
+    return c != 0 and not any(v in e.free for e in (rest, *others))
+
+
+@once_a_session
+def _orders_places(source: Tensor) -> bool:
+    """Whether a definition is what a sort of one dimension makes of the places 0, 1, ..., which do not wrap."""
+    if source.kind != "sort" or len(source.bound) != 1:
+        return False
+    (bound,), number = source.bound, source.attributes[2]
     hi = INTEGER_RANGES.get(source.dtype, (0, bound.size))[1]
-    counts = source.bodies[number] is algebra.of_index(expr.of_var(bound)) and bound.size - 1 <= hi  # not wrapped
-    return counts and bound.size == v.size and place is expr.of_var(v) and not any(v in e.free for e in others)
+    return source.bodies[number] is algebra.of_index(expr.of_var(bound)) and bound.size - 1 <= hi
 
 
 def summed(bound: Sequence[Var], p: Poly) -> Poly:
@@ -54,7 +76,25 @@ def summed(bound: Sequence[Var], p: Poly) -> Poly:
                 return reduce_sum([*outer, *more], there)
     if variables == list(bound):
         variables, found = unpermuted(bound, p, by_inverse=True)
-    return reduce_sum(variables, found)
+    return _summed_in_order(reduce_sum(variables, found), found is not p)
+
+
+def _summed_in_order(p: Poly, changed: bool) -> Poly:
+    """A sum that variables have together, once they are one, over places in order."""
+    atom = p.atom
+    if isinstance(atom, Read) and atom.tensor.kind == "sum" and _asks_order(atom.tensor):
+        bound, (body,) = unfold(atom)
+        variables, there = unpermuted(bound, body, by_inverse=True)
+        if there is not body:
+            return in_order(reduce_sum(variables, there))
+    return in_order(p) if changed else p
+
+
+@once_a_session
+def _asks_order(source: Tensor) -> bool:
+    """Whether a sum has conditions on which element is at a place in order."""
+    guards_of = (atom for mono, _ in source.bodies[0].items for atom, _ in mono if isinstance(atom, Guard))
+    return any(is_ordered(own_value(part), ORDER) for guard in guards_of for part, _ in guard.form.items)
 
 
 def unpermuted(bound: Sequence[Var], p: Poly, *, by_inverse: bool = False) -> tuple[list[Var], Poly]:
@@ -65,7 +105,36 @@ def unpermuted(bound: Sequence[Var], p: Poly, *, by_inverse: bool = False) -> tu
         through = _through_permutation(found, v, by_inverse)
         if through is not None:
             variables[variables.index(v)], found = through
-    return variables, found
+    return variables, by_rank(variables, found)
+
+
+def by_rank(bound: Collection[Var], p: Poly) -> Poly:
+    """The term, in which that some element is at a place in order, which hangs on variables, is asked of its rank."""
+    found: dict[Atom, Poly] = {}
+    for atom in (a for mono, _ in p.items for a, _ in mono):
+        if isinstance(atom, Guard) and atom.lo == atom.hi and not atom.free.isdisjoint(bound):
+            there = _asked_of_rank(atom, bound)
+            if there is not None:
+                found[atom] = there
+    return algebra.with_atoms(p, found.get) if found else p
+
+
+def _asked_of_rank(guard: Guard, bound: Collection[Var]) -> Poly | None:
+    """`[order f at b = w]` as `[order (order f) at w = b]`; None of other conditions."""
+    for part, c in guard.form.items:
+        which = own_value(part)
+        if abs(c) != 1 or not is_ordered(which, ORDER) or which.indices[-1].free.isdisjoint(bound):
+            continue
+        rest = expr.subtract(guard.form, expr.scale(expr.of_atom(part), c))
+        element = expr.scale(expr.subtract(expr.constant(guard.lo or 0), rest), c)
+        b = expr.fresh("f", which.tensor.bound[0].size)
+        fixed = (element, *which.indices[:-1])
+        if element.lo < 0 or element.hi >= b.size or not all(e.free.isdisjoint(bound) for e in fixed):
+            continue
+        permutation = algebra.read(which.tensor, (*which.indices[:-1], expr.of_var(b))).atom
+        if permutation is not None:
+            return guards.interval(expr.subtract(which.indices[-1], inverse(permutation, b, element)), 0, 0)
+    return None
 
 
 def _through_permutation(p: Poly, v: Var, by_inverse: bool) -> tuple[Var, Poly] | None:
@@ -82,15 +151,18 @@ def _through_permutation(p: Poly, v: Var, by_inverse: bool) -> tuple[Var, Poly] 
     if not by_inverse:
         return None
     there = in_order(algebra.substitute(there, {v: inverse(order, v, expr.of_var(w))}))
-    return (w, there) if all(_at_one_point(mono, w) for mono, _ in there.items) else None
+    return (w, there) if all(_at_few_points(mono, w) for mono, _ in there.items) else None
 
 
-def _at_one_point(mono: Monomial, w: Var) -> bool:
-    """Whether a product is 0 but for one value of a variable, so that a sum over that is no sum."""
+def _at_few_points(mono: Monomial, w: Var) -> bool:
+    """Whether a product is 0 but for one value of a variable, so that a sum over that is no sum, or for those of a part
+    of its range, so that it is one over these."""
     digit = expr.of_var(w).items[0][0]
     return any(
-        isinstance(atom, Guard) and atom.lo == atom.hi and any(part is digit for part, _ in atom.form.items)
+        all(isinstance(part, Digit) and part.var is w for part, _ in atom.form.items)
+        or (atom.lo == atom.hi and any(part is digit for part, _ in atom.form.items))
         for atom, _ in mono
+        if isinstance(atom, Guard)
     )
 
 

@@ -25,7 +25,7 @@ from hlo_verify.limits import allows
 from hlo_verify.ops.comparison import choices_of
 from hlo_verify.ops.elementwise import choice
 from hlo_verify.ops.indexing import count_of, equals, heed_claims, index_at
-from hlo_verify.ops.permutations import summed
+from hlo_verify.ops.permutations import by_rank, summed
 from hlo_verify.ops.regions import added, combine, monoids, neutral, operand_term, reduce_terms, region_terms
 from hlo_verify.ops.same_updates import one_of
 from hlo_verify.ops.slots import told_apart
@@ -156,7 +156,7 @@ def _overwritten(op: Op, args: list[Value], place: Landing, context: Context) ->
     ]
     if None in updates:
         return _function_of_rows(op, args, place, context)
-    is_hit = reduce_terms("or", place.bound, place.lands)
+    is_hit = reduce_terms("or", place.bound, by_rank(place.bound, place.lands))
     results = []
     for type_, update, operand in zip(op.types, updates, args, strict=False):
         assert update is not None

@@ -15,7 +15,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.ops.elements import replaced
-from hlo_verify.ops.permutations import is_permutation
+from hlo_verify.ops.permutations import is_another_each, is_permutation
 from hlo_verify.terms import algebra
 from hlo_verify.terms.assumed_order import is_distinct_along
 from hlo_verify.terms.at_constants import UNORDERED, remade
@@ -77,7 +77,7 @@ def _parts_of(e: Index, bound: Sequence[Var]) -> list[expr.Atom]:
 def _tells(part: Opaque, v: Var, parts: Sequence[Opaque], given: Given) -> bool:
     """Whether a part of a place differs for any two values of a variable for which the other parts are the same."""
     atom = own_value(part)
-    if atom is not None and (is_permutation(atom, v) or is_distinct_along(atom, v)):
+    if atom is not None and (is_permutation(atom, v) or is_another_each(atom, v) or is_distinct_along(atom, v)):
         return True
     counts = value_of(part).atom if part.operator == "value" else None
     found = None if counts is None else range_of_count(counts)

@@ -1,4 +1,4 @@
-"""Ranks: by sorting twice, and by counting the elements that come before."""
+"""Ranks: by sorting twice, by counting the elements that come before, and who is one of the first."""
 
 from __future__ import annotations
 
@@ -103,4 +103,103 @@ def test_ranks_of_elements_that_devices_share(whole: Any, local: Any, expected: 
     shapes = jax.ShapeDtypeStruct((SIZE,), jnp.float32)
     mapped = jax.shard_map(local, mesh=MESH, in_specs=P("x"), out_specs=P("x"), check_vma=False)
     found = hlo_verify.verify(*(jax.jit(f).trace(shapes) for f in (whole, mapped)), devices=4)
+    assert found.verdict is expected
+
+
+def among_first(x: jax.Array, k: int) -> jax.Array:
+    """Whether each of all elements is one of the k greatest."""
+    return (lax.top_k(x, k)[1][None] == jnp.arange(SIZE)[:, None]).any(1)
+
+
+def marked(x: jax.Array, k: int) -> jax.Array:
+    return jnp.zeros(SIZE, bool).at[lax.top_k(x, k)[1]].set(True)
+
+
+def from_the_end(x: jax.Array, k: int) -> jax.Array:
+    """Whether each is one of those that a sort puts last."""
+    return jnp.isin(jnp.arange(SIZE), jnp.argsort(x)[-k:])
+
+
+def kept(x: jax.Array, k: int) -> jax.Array:
+    """The k greatest, where they are, and 0 elsewhere."""
+    values, places = lax.top_k(x, k)
+    return jnp.zeros(SIZE).at[places].set(values)
+
+
+def added_where(x: jax.Array, k: int) -> jax.Array:
+    """What comes first is added by how many come before it."""
+    places = jnp.argsort(x)
+    return jnp.zeros(SIZE).at[places[:k]].add(jnp.arange(k, dtype=jnp.float32))
+
+
+FIRST = {"any": among_first, "marked": marked, "from the end": from_the_end, "kept": kept, "added": added_where}
+
+
+@pytest.mark.parametrize("form", FIRST)
+@pytest.mark.parametrize("k", [2, 3, SIZE])
+def test_who_is_one_of_the_first_is_told_by_its_rank(form: str, k: int) -> None:
+    """By numbers, of which some are equal."""
+    function = jax.jit(lambda x: FIRST[form](x, k))
+    text = function.lower(jax.ShapeDtypeStruct((SIZE,), jnp.float32)).as_text()
+    for seed in range(4):
+        x = np.random.default_rng(seed).integers(-2, 2 + seed, SIZE).astype("f")
+        (found,) = ours(text, [x]).results
+        assert_same(found, np.asarray(function(x)))
+
+
+def ranks_of_own(x: jax.Array, *, upwards: bool = False, off: int = 0) -> jax.Array:
+    return counted(joined, off)(x if upwards else -x)
+
+
+def summed_where(x: jax.Array, r: int, **options: Any) -> jax.Array:
+    """The element of a rank, which one device has."""
+    return lax.psum(jnp.sum(jnp.where(ranks_of_own(x, upwards=True, **options) == r, x, 0)), "x")
+
+
+def summed_among(x: jax.Array, k: int) -> jax.Array:
+    return lax.psum(jnp.sum(x * (ranks_of_own(x) < k)), "x")
+
+
+def placed(x: jax.Array, **options: Any) -> jax.Array:
+    """All elements in order: each device puts its own where their ranks say."""
+    ranks = ranks_of_own(x, upwards=True, **options)
+    return lax.psum(jnp.zeros(SIZE).at[ranks].add(x), "x")
+
+
+@pytest.mark.parametrize(
+    ("whole", "local", "out", "expected"),
+    [
+        (lambda x: marked(x, 3), lambda x: ranks_of_own(x) < 3, P("x"), Verdict.PROVED),
+        (lambda x: among_first(x, 3), lambda x: ranks_of_own(x) < 3, P("x"), Verdict.PROVED),
+        (lambda x: kept(x, 3), lambda x: jnp.where(ranks_of_own(x) < 3, x, 0), P("x"), Verdict.PROVED),
+        (lambda x: jnp.sort(x)[5], lambda x: summed_where(x, 5), P(), Verdict.PROVED),
+        (jnp.sort, placed, P(), Verdict.PROVED),
+        (lambda x: lax.top_k(x, 3)[0].sum(), lambda x: summed_among(x, 3), P(), Verdict.PROVED),
+        (lambda x: lax.top_k(x, 3)[0].sum(), lambda x: summed_among(x, 2), P(), Verdict.REFUTED),
+        (lambda x: marked(x, 3), lambda x: ranks_of_own(x) <= 3, P("x"), Verdict.REFUTED),
+        (lambda x: marked(x, 3), lambda x: ranks_of_own(x, upwards=True) < 3, P("x"), Verdict.REFUTED),
+        (lambda x: marked(x, 3), lambda x: ranks_of_own(x, off=1) < 3, P("x"), Verdict.REFUTED),
+        (lambda x: from_the_end(x, 3), lambda x: ranks_of_own(x) < 3, P("x"), Verdict.REFUTED),
+        (lambda x: jnp.sort(x)[5], lambda x: summed_where(x, 4), P(), Verdict.REFUTED),
+        (jnp.sort, lambda x: placed(x, off=1), P(), Verdict.REFUTED),
+    ],
+)
+def test_places_in_order_and_ranks_that_devices_count(whole: Any, local: Any, out: Any, expected: Verdict) -> None:
+    shapes = jax.ShapeDtypeStruct((SIZE,), jnp.float32)
+    mapped = jax.shard_map(local, mesh=MESH, in_specs=P("x"), out_specs=out, check_vma=False)
+    found = hlo_verify.verify(*(jax.jit(f).trace(shapes) for f in (whole, mapped)), devices=4)
+    assert found.verdict is expected
+
+
+@pytest.mark.parametrize(("times", "expected"), [(1, Verdict.PROVED), (2, Verdict.UNKNOWN)])
+def test_places_in_order_are_written_to_once_each(times: int, expected: Verdict) -> None:
+    """In whatever order; a place that is written to twice keeps what came last."""
+
+    def written(x: jax.Array, u: jax.Array, step: int) -> jax.Array:
+        return jnp.zeros(SIZE).at[jnp.argsort(x)[jnp.arange(4) // times][::step]].set(u[::step])
+
+    shapes = [jax.ShapeDtypeStruct((SIZE,), jnp.float32), jax.ShapeDtypeStruct((4,), jnp.float32)]
+    forms = [lambda x, u: written(x, u, 1), lambda x, u: written(x, u, -1)]
+    mapped = jax.shard_map(forms[1], mesh=MESH, in_specs=P(), out_specs=P(), check_vma=False)
+    found = hlo_verify.verify(*(jax.jit(f).trace(*shapes) for f in (forms[0], mapped)), devices=4, refute=False)
     assert found.verdict is expected
