@@ -234,8 +234,7 @@ class Limits:
     """Atoms in a term, written out, past which it is given a name there."""
     table_elements: int = 1 << 16
     """Elements of an integer constant that is read as a table of indices. This one and those below say what form a term
-    has: of two modules in one form more are equal than of two that are written out further, so that no effort changes
-    them."""
+    has: of two modules in one form more are equal than of two written out further, so that no effort changes them."""
     fitted_values: int = 1 << 16
     """Values of a variable that are tried where a table may be arithmetic."""
     scattered_places: int = 1 << 16
@@ -264,10 +263,11 @@ class Limits:
     formula_terms: int = 64
     """Terms, one in another, of a difference that is asked about as a formula of real numbers."""
     told_apart: int = 256
-    """Cases of conditions that are told apart in a sum or product where an infinity may take part; past them it is
-    equal to nothing else."""
+    """Cases of conditions told apart where an infinity may take part in a sum; past them it equals nothing else."""
     ordered_elements: int = 16
     """Elements of a network of minima and maxima that are compared by all of their zeros and ones: 65536."""
+    multiplied_facts: int = 12
+    """Terms whose signs are known in a case of real numbers, of which any two are multiplied: 66 products at most."""
     sign_cases: int = 16
     """Cases of conditions that are looked at for the sign of a term."""
     tried_divisors: int = 1 << 8

@@ -1,8 +1,10 @@
 """What is known of terms in a case: those that are positive, and those that are not.
 
     1 - sqrt(s) > 0 is not so    implies    sqrt(s) is not 0
+    a > 0 and r - 2 > 0          implies    a*r - 2*a > 0
 
-Products of atoms are taken for any numbers, so that a case may be thought to exist that does not.
+Products of atoms are taken for any numbers, but for what is the product of two terms of which something is known: so a
+case may be thought to exist that does not.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 
 import z3
 
@@ -21,8 +23,9 @@ from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.doubts import INTEGRAL, UNDEFINED
+from hlo_verify.terms.factors import apart
 from hlo_verify.terms.functions import INVERSE, LOG, POSITIVE, SQRT
-from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Number, Poly, Read
+from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Number, Poly, Read, make_poly
 
 
 @dataclass(slots=True)
@@ -33,21 +36,19 @@ class Region:
     known: list[tuple[Poly, bool]] = field(default_factory=list)
 
     def exists(self, *more: tuple[Poly, bool]) -> bool:
-        """Whether the case may exist, and more be known in it, products of atoms taken for any numbers. Raises
-        `TimeUpError` where the session's time is up."""
+        """Whether the case may exist, and more be known in it. Raises `TimeUpError` where the session's time is up."""
         self.effort.session.check()
         context = z3_context()
         solver = z3.SolverFor("QF_LRA", ctx=context)
         limits = self.effort.limits
         limit(solver, limits)
-        for p, is_positive in (*self.known, *more):
-            total = z3.RealVal(0, context)
-            for mono, c in p.items:
-                value = z3.RealVal(str(Fraction(c)), context)
-                total = total + (value * _variable(mono, context) if mono else value)
-            least = 1 if _is_integer(p) else 0
-            solver.add(total <= 0 if not is_positive else total >= least if least else total > 0)
-        return satisfiable(solver, limits) is not False
+        facts = [_signed(*fact) for fact in dict.fromkeys((*self.known, *more))]
+        solver.add(*(_condition(*fact, context) for fact in (*facts, *_by_signs(facts))))
+        if satisfiable(solver, limits) is False:
+            return False
+        products = _products(facts)
+        solver.add(*(_condition(*fact, context) for fact in products))
+        return not products or satisfiable(solver, limits) is not False
 
     def excludes(self, p: Poly, *found: int) -> bool:
         """Whether a term has none of some signs in this case."""
@@ -86,6 +87,63 @@ def _is_integer(p: Poly) -> bool:
     return all(isinstance(c, int) for _, c in p.items) and all(
         isinstance(a, Ix) or (isinstance(a, Read) and INTEGRAL.fullmatch(a.tensor.dtype)) for a in atoms
     )
+
+
+Signed = tuple[Poly, bool]
+"""A term that is not negative, and whether it is positive."""
+
+
+def _signed(p: Poly, is_positive: bool) -> Signed:
+    """What is known of a term, without the positive factors that all of its products have."""
+    rest = p if p.doubt else apart(p)[1]
+    return (rest if is_positive else algebra.scale(rest, -1)), is_positive
+
+
+def _by_signs(facts: Sequence[Signed]) -> list[Signed]:
+    """The products of atoms that facts are made of and that have a sign whatever the case is, as squares have."""
+    products = dict.fromkeys(mono for p, _ in facts for mono, _ in p.items if mono)
+    return [fact for mono in products if (fact := _by_sign(mono)) is not None]
+
+
+def _by_sign(mono: Monomial) -> Signed | None:
+    sign = signs.of_product(mono)
+    if not sign & (signs.NEGATIVE | signs.BEYOND):
+        return make_poly(((mono, 1),)), sign == signs.POSITIVE
+    if not sign & (signs.POSITIVE | signs.BEYOND):
+        return make_poly(((mono, -1),)), sign == signs.NEGATIVE
+    return None
+
+
+def _products(facts: Sequence[Signed]) -> list[Signed]:
+    """The products of two terms of which something is known, atoms among them: where something is known of products,
+    and not of many terms."""
+    if not any(_is_of_products(p) for p, _ in facts):
+        return []
+    atoms = dict.fromkeys(a for p, _ in facts for mono, _ in p.items for a, _ in mono if len(p.items) > 1)
+    told = [fact for a in atoms if (fact := _by_sign(((a, 1),))) is not None]
+    known = [fact for fact in dict.fromkeys((*facts, *told)) if not fact[0].doubt]
+    if not allows("multiplied_facts", len(known)):
+        return []
+    return [
+        (algebra.expanded(one, other), is_positive and is_more)
+        for (one, is_positive), (other, is_more) in combinations(known, 2)
+        if allows("question_terms", len(one.items) * len(other.items))
+    ]
+
+
+def _is_of_products(p: Poly) -> bool:
+    return any(len(mono) > 1 or any(n != 1 for _, n in mono) for mono, _ in p.items)
+
+
+def _condition(p: Poly, is_positive: bool, context: z3.Context) -> z3.BoolRef:
+    """What a term's sign says of its products of atoms, each of which is some number."""
+    total = z3.RealVal(0, context)
+    for mono, c in p.items:
+        value = z3.RealVal(str(Fraction(c)), context)
+        total = total + (value * _variable(mono, context) if mono else value)
+    if not is_positive:
+        return total >= 0
+    return total >= 1 if _is_integer(p) else total > 0
 
 
 def _variable(mono: Monomial, context: z3.Context) -> z3.ArithRef:

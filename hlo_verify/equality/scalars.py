@@ -184,7 +184,7 @@ def _excludes(p: Poly, region: Region, excluded: Sequence[int]) -> bool:
 
 def _holds_beside(p: Poly, condition: Apply, sign: int, region: Region) -> bool:
     """Whether a term is 0 where what a condition asks to be 0 has a sign, or (sign 0) is 0."""
-    (tested,) = condition.args
+    tested = in_cases.tested(condition)
     opposite = algebra.scale(tested, -1)
     before = len(region.known)
     region.known += [(tested, sign > 0), (opposite, sign < 0)]
