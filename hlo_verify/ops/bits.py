@@ -56,7 +56,29 @@ def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
             return result(op, algebra.of_index(expr.scale(block, lowest)))
         if m.const == -lowest:
             return result(op, algebra.of_index(expr.scale(expr.floor_div(e, lowest), lowest)))
-    return uninterpreted(op, args)
+    asked = _of_place(args)
+    return result(op, algebra.of_index(_kept(*asked))) if asked else uninterpreted(op, args)
+
+
+def _of_place(args: list[Value]) -> tuple[Index, int] | None:
+    """A place and the mask beside it, which has no sign: other numbers stay functions, so that what mixes their bits
+    is the same function of them in both modules."""
+    for value, mask in (args, args[::-1]):
+        e, m = as_index(value), as_index(mask)
+        if not m.items and m.const >= 0 and all(isinstance(part, Digit) for part, _ in e.items):
+            return e, m.const
+    return None
+
+
+def _kept(e: Index, mask: int) -> Index:
+    """The bits of a number that a mask has: bits side by side are one digit, of a negative number too."""
+    kept = expr.constant(0)
+    while mask:
+        low = mask & -mask
+        side_by_side = mask & ~(mask + low)
+        digit = expr.digit_of(e, low, side_by_side // low + 1)
+        kept, mask = expr.add(kept, expr.scale(digit, low)), mask ^ side_by_side
+    return kept
 
 
 def _flags(args: list[Value]) -> tuple[Poly, Poly] | None:
@@ -74,7 +96,7 @@ def _or(op: Op, args: list[Value], context: Context) -> list[Value]:
     flags = _flags(args)
     if flags is not None:
         return result(op, disjunction(*flags))
-    return _side_by_side(op, args) or uninterpreted(op, args)
+    return _side_by_side(op, args) or _with_mask(op, args, -1) or uninterpreted(op, args)
 
 
 def _side_by_side(op: Op, args: list[Value]) -> list[Value] | None:
@@ -96,7 +118,16 @@ def _xor(op: Op, args: list[Value], context: Context) -> list[Value]:
         e, m = as_index(value), as_index(mask)
         if not m.items and m.const >= 0 and (m.const + 1) & m.const == 0 and e.lo >= 0 and e.hi <= m.const:
             return result(op, algebra.of_index(expr.subtract(m, e)))  # all of its bits
-    return _side_by_side(op, args) or uninterpreted(op, args)
+    return _side_by_side(op, args) or _with_mask(op, args, -2) or uninterpreted(op, args)
+
+
+def _with_mask(op: Op, args: list[Value], by: int) -> list[Value] | None:
+    """A place and a mask added up, and the bits that both have `by` times: `i ^ 1` is `i + 1 - 2*(i mod 2)`."""
+    asked = _of_place(args)
+    if asked is None:
+        return None
+    e, mask = asked
+    return result(op, algebra.of_index(expr.shift(expr.add(e, expr.scale(_kept(e, mask), by)), mask)))
 
 
 def _not(op: Op, args: list[Value], context: Context) -> list[Value]:

@@ -122,6 +122,22 @@ def test_flags_and_masks(name: str, first: tuple[int, int], second: tuple[int, i
     assert (own == FUNCTIONS[name](a.astype(int), b.astype(int))).all()
 
 
+@pytest.mark.parametrize("name", ["and", "or", "xor"])
+@pytest.mark.parametrize("first", [-5, 0, 3])
+def test_masks_of_places(name: str, first: int) -> None:
+    """A place on a device and any mask without a sign: no function is left, and each bit is what a machine has it."""
+    d, i = expr.var("d", "masks", 4), expr.var("i", "masks", 6)
+    e = expr.shift(expr.add(expr.scale(expr.of_var(d), 6), expr.of_var(i)), first)
+    places = {d: np.arange(4)[:, None], i: np.arange(6)}
+    values = 6 * np.arange(4)[:, None] + np.arange(6) + first
+    for mask in (*range(41), 64, 127):
+        both = [scalar("i8", algebra.of_index(e)), scalar("i8", number(mask))]
+        found = outcome(name, *both[:: 1 - 2 * (mask % 2)], dtype="i8")
+        assert not any(isinstance(atom, Apply) for mono, _ in found.items for atom, _ in mono)
+        own = np.broadcast_to(np.asarray(Evaluator({}).poly(found, places)), values.shape)
+        assert (own == FUNCTIONS[name](values, mask)).all()
+
+
 def test_shifts_by_the_width_are_not_done() -> None:
     assert outcome("shift_left", scalar("ui8", number(3)), scalar("ui8", number(8)), dtype="ui8").constant is None
 
@@ -172,6 +188,23 @@ def test_codes_of_bits_that_devices_find(local: Callable[..., jax.Array], expect
     mapped = jax.shard_map(local, mesh=mesh, in_specs=(P(), P(None, "x")), out_specs=P(), check_vma=False)
     found = hlo_verify.verify(*(jax.jit(f).trace(*shapes) for f in (hashed, mapped)), devices=4)
     assert found.verdict is expected
+
+
+@pytest.mark.parametrize(
+    ("local", "expected"),
+    [
+        (lambda x: x[::-1], Verdict.PROVED),
+        (lambda x: x[jnp.arange(2) | 1], Verdict.REFUTED),
+    ],
+    ids=["right", "the second of a pair"],
+)
+def test_partners_of_pairs(local: Callable[..., jax.Array], expected: Verdict) -> None:
+    """Pairs of examples side by side, as contrastive losses have them, each of which finds the other."""
+    shape = jax.ShapeDtypeStruct((8, 3), jnp.float32)
+    mesh = AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,))
+    mapped = jax.shard_map(local, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    paired = jax.jit(lambda x: x[jnp.arange(8) ^ 1]).trace(shape)
+    assert hlo_verify.verify(paired, jax.jit(mapped).trace(shape), devices=4).verdict is expected
 
 
 @pytest.mark.parametrize(("integers", "floats"), [("ui32", "f32"), ("i32", "f32"), ("ui16", "bf16"), ("ui64", "f64")])
