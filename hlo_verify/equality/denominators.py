@@ -10,6 +10,7 @@ is `1 - sum exp(s)/u`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from hlo_verify.equality.labelling import Labelling
 from hlo_verify.equality.summands import Summand
@@ -23,122 +24,112 @@ from hlo_verify.terms.term import Apply, Number, Poly, Read, Tensor, make_poly
 ROW = "row"
 """What variables are called that stand for one value of a bound one."""
 
-NOTHING: frozenset[Poly] = frozenset()
 
+@dataclass(frozen=True, slots=True)
+class Denominators:
+    """What summands are divided by, as far as it is never 0, whatever the arguments are; `nonzero` are terms of which
+    that is known, however they look."""
 
-def cancel(summands: Sequence[Summand], labelling: Labelling, nonzero: frozenset[Poly] = NOTHING) -> bool:
-    """Whether summands add up to 0, once they are multiplied by what they are divided by; `nonzero` are terms of which
-    it is known, however they look, that they are not 0.
+    nonzero: frozenset[Poly] = frozenset()
 
-    Those of each set of rows have to by themselves: what is 0 in every row is a sum of zeros, of as many rows.
-    """
-    at_rows: dict[frozenset[Var], list[Summand]] = {}
-    for summand in summands:
-        own, rows = _by_rows(summand, nonzero)
-        at_rows.setdefault(rows, []).append(own)
-    groups = (group for several in at_rows.values() for group in _by_denominators(several, nonzero))
-    return all(_cancel(group, labelling, nonzero) for group in groups)
+    def of(self, summand: Summand) -> dict[Poly, int]:
+        """Those of a summand, with powers."""
+        return {
+            atom.args[0]: n
+            for atom, n in summand.product
+            if isinstance(atom, Apply) and atom.function == INVERSE and isinstance(n, int) and n > 0
+            if not atom.doubt or atom.args[0] in self.nonzero
+        }
 
+    def read(self, summands: Sequence[Summand]) -> frozenset[Tensor]:
+        """The sums that the denominators of some summands read, and what these are made of by name."""
+        todo = [p for summand in summands for p in self.of(summand)]
+        found: set[Tensor] = set()
+        while todo:
+            for mono, _ in todo.pop().items:
+                for atom, _ in mono:
+                    if isinstance(atom, Read) and atom.tensor.kind in ("sum", "term") and atom.tensor not in found:
+                        found.add(atom.tensor)
+                        todo += atom.tensor.bodies
+        return frozenset(found)
 
-def _cancel(summands: Sequence[Summand], labelling: Labelling, nonzero: frozenset[Poly]) -> bool:
-    left = _without_opposites(summands, labelling)
-    for _ in range(limit_of("turns_apart")):
-        common = _uneven(left, nonzero)
-        if not left or common is None or not allows("joined_terms", len(left)):
-            break
-        left = _without_opposites(_multiplied(left, common, labelling, nonzero), labelling)
-    return not left
+    def cancel(self, summands: Sequence[Summand], labelling: Labelling) -> bool:
+        """Whether summands add up to 0, once they are multiplied by what they are divided by.
 
+        Those of each set of rows have to by themselves: what is 0 in every row is a sum of zeros, of as many rows.
+        """
+        at_rows: dict[frozenset[Var], list[Summand]] = {}
+        for summand in summands:
+            own, rows = self._by_rows(summand)
+            at_rows.setdefault(rows, []).append(own)
+        groups = (group for several in at_rows.values() for group in self._in_groups(several))
+        return all(self._cancel(group, labelling) for group in groups)
 
-def _by_denominators(summands: Sequence[Summand], nonzero: frozenset[Poly]) -> list[list[Summand]]:
-    """The summands in groups that have no denominator of a row in common."""
-    groups: list[tuple[set[Poly], list[Summand]]] = []
-    for summand in summands:
-        own = {p for p in _denominators(summand, nonzero) if any(v.prefix == ROW for v in p.free)}
-        mine = [summand]
-        rest = []
-        for denominators, others in groups:
-            if denominators & own or not (denominators or own):
-                own |= denominators
-                mine += others
-            else:
-                rest.append((denominators, others))
-        groups = [*rest, (own, mine)]
-    return [group for _, group in groups]
+    def _by_rows(self, summand: Summand) -> tuple[Summand, frozenset[Var]]:
+        """The summand at one value of each bound variable that a denominator hangs on: variables that are the same for
+        all summands, in the order in which the denominators read at them; and these."""
+        rows: dict[Var, Var] = {}
+        for denominator in self.of(summand):
+            for v in _read_at(denominator):
+                if v in summand.bound and v not in rows:
+                    rows[v] = expr.var(ROW, -1 - len(rows), v.size)
+        there = algebra.substitute(summand.body, {v: expr.of_var(row) for v, row in rows.items()})
+        if not rows or len(there.items) != 1:
+            return summand, frozenset()
+        ((product, times),) = there.items
+        bound = tuple(v for v in summand.bound if v not in rows)
+        return Summand(bound, product, times * summand.times), frozenset(rows.values())
 
+    def _in_groups(self, summands: Sequence[Summand]) -> list[list[Summand]]:
+        """The summands in groups that have no denominator of a row in common."""
+        groups: list[tuple[set[Poly], list[Summand]]] = []
+        for summand in summands:
+            own = {p for p in self.of(summand) if any(v.prefix == ROW for v in p.free)}
+            mine = [summand]
+            rest = []
+            for denominators, others in groups:
+                if denominators & own or not (denominators or own):
+                    own |= denominators
+                    mine += others
+                else:
+                    rest.append((denominators, others))
+            groups = [*rest, (own, mine)]
+        return [group for _, group in groups]
 
-def read_by_denominators(summands: Sequence[Summand], nonzero: frozenset[Poly] = NOTHING) -> frozenset[Tensor]:
-    """The sums that the denominators of some summands read, and what these are made of by name."""
-    todo = [p for summand in summands for p in _denominators(summand, nonzero)]
-    found: set[Tensor] = set()
-    while todo:
-        for mono, _ in todo.pop().items:
-            for atom, _ in mono:
-                if isinstance(atom, Read) and atom.tensor.kind in ("sum", "term") and atom.tensor not in found:
-                    found.add(atom.tensor)
-                    todo += atom.tensor.bodies
-    return frozenset(found)
+    def _cancel(self, summands: Sequence[Summand], labelling: Labelling) -> bool:
+        left = _without_opposites(summands, labelling)
+        for _ in range(limit_of("turns_apart")):
+            common = self._uneven(left)
+            if not left or common is None or not allows("joined_terms", len(left)):
+                break
+            left = _without_opposites(self._multiplied(left, common, labelling), labelling)
+        return not left
 
+    def _uneven(self, summands: Sequence[Summand]) -> Poly | None:
+        """A denominator that not all summands have to the same power, the one of the greatest, and of the most."""
+        powers: dict[Poly, list[int]] = {}
+        for summand in summands:
+            for denominator, n in self.of(summand).items():
+                powers.setdefault(denominator, []).append(n)
+        uneven = [p for p, own in powers.items() if len(own) < len(summands) or len(set(own)) > 1]
+        return max(uneven, key=lambda p: (max(powers[p]), len(powers[p]), -p.uid), default=None)
 
-def is_divided(summand: Summand, nonzero: frozenset[Poly] = NOTHING) -> bool:
-    """Whether a summand is divided by what is never 0."""
-    return bool(_denominators(summand, nonzero))
-
-
-def _denominators(summand: Summand, nonzero: frozenset[Poly]) -> dict[Poly, int]:
-    """What a summand is divided by, with powers, as far as that is never 0."""
-    return {
-        atom.args[0]: n
-        for atom, n in summand.product
-        if isinstance(atom, Apply) and atom.function == INVERSE and isinstance(n, int) and n > 0
-        if not atom.doubt or atom.args[0] in nonzero
-    }
-
-
-def _by_rows(summand: Summand, nonzero: frozenset[Poly]) -> tuple[Summand, frozenset[Var]]:
-    """The summand at one value of each bound variable that a denominator hangs on: variables that are the same for
-    all summands, in the order in which the denominators read at them; and these."""
-    rows: dict[Var, Var] = {}
-    for denominator in _denominators(summand, nonzero):
-        for v in _read_at(denominator):
-            if v in summand.bound and v not in rows:
-                rows[v] = expr.var(ROW, -1 - len(rows), v.size)
-    there = algebra.substitute(summand.body, {v: expr.of_var(row) for v, row in rows.items()})
-    if not rows or len(there.items) != 1:
-        return summand, frozenset()
-    ((product, times),) = there.items
-    bound = tuple(v for v in summand.bound if v not in rows)
-    return Summand(bound, product, times * summand.times), frozenset(rows.values())
+    def _multiplied(self, summands: Sequence[Summand], denominator: Poly, labelling: Labelling) -> list[Summand]:
+        """The summands multiplied by the greatest power of a denominator that one of them has."""
+        own = [self.of(summand).get(denominator, 0) for summand in summands]
+        found: list[Summand] = []
+        for summand, n in zip(summands, own, strict=True):
+            rest = tuple(item for item in summand.product if not _is_inverse_of(item[0], denominator))
+            factor = algebra.power_of(denominator, max(own) - n)
+            whole = algebra.expanded(make_poly(((rest, summand.times),)), factor)
+            found += labelling.unfolding.over(summand.bound, whole)
+        return found
 
 
 def _read_at(p: Poly) -> list[Var]:
     """The variables that a term reads definitions at, in their order."""
     reads = [atom for mono, _ in p.items for atom, _ in mono if isinstance(atom, Read)]
     return [digit.var for read in reads for e in read.indices for digit, _ in e.items if isinstance(digit, Digit)]
-
-
-def _uneven(summands: Sequence[Summand], nonzero: frozenset[Poly]) -> Poly | None:
-    """A denominator that not all summands have to the same power, the one of the greatest, and of the most summands."""
-    powers: dict[Poly, list[int]] = {}
-    for summand in summands:
-        for denominator, n in _denominators(summand, nonzero).items():
-            powers.setdefault(denominator, []).append(n)
-    uneven = [p for p, own in powers.items() if len(own) < len(summands) or len(set(own)) > 1]
-    return max(uneven, key=lambda p: (max(powers[p]), len(powers[p]), -p.uid), default=None)
-
-
-def _multiplied(
-    summands: Sequence[Summand], denominator: Poly, labelling: Labelling, nonzero: frozenset[Poly]
-) -> list[Summand]:
-    """The summands multiplied by the greatest power of a denominator that one of them has."""
-    own = [_denominators(summand, nonzero).get(denominator, 0) for summand in summands]
-    found: list[Summand] = []
-    for summand, n in zip(summands, own, strict=True):
-        rest = tuple(item for item in summand.product if not _is_inverse_of(item[0], denominator))
-        factor = algebra.power_of(denominator, max(own) - n)
-        whole = algebra.expanded(make_poly(((rest, summand.times),)), factor)
-        found += labelling.unfolding.over(summand.bound, whole)
-    return found
 
 
 def _is_inverse_of(atom: object, denominator: Poly) -> bool:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 
 from hlo_verify.equality import known_numbers, multisets
 from hlo_verify.equality.computed import are_numbers
-from hlo_verify.equality.denominators import cancel, is_divided, read_by_denominators
+from hlo_verify.equality.denominators import Denominators
 from hlo_verify.equality.labelling import Labelling
 from hlo_verify.equality.opening import opened
 from hlo_verify.equality.prefixes import by_parts
@@ -155,10 +155,10 @@ class Comparison:
             return False
         left = (*self.left[0], *self.left[1])
         known = never_zero(self.question.expected)
-        nonzero = self.unfolding.divided_by(known)
-        if not any(is_divided(summand, nonzero) for summand in left):
+        denominators = Denominators(self.unfolding.divided_by(known))
+        if not any(map(denominators.of, left)):
             return False
-        deeper = Comparison(self.question, self.opened | read_by_denominators(left, nonzero), self.steps)
+        deeper = Comparison(self.question, self.opened | denominators.read(left), self.steps)
         return deeper._holds(self._cuts(), multiplied_by=known)
 
     def _cuts(self) -> Cuts:
@@ -186,7 +186,8 @@ class Comparison:
             self.left = left
         if multiplied_by is not None and any(left):
             opposite = (replace(summand, times=-summand.times) for summand in left[1])
-            left = ((), ()) if cancel((*left[0], *opposite), labelling, unfolding.divided_by(multiplied_by)) else left
+            denominators = Denominators(unfolding.divided_by(multiplied_by))
+            left = ((), ()) if denominators.cancel((*left[0], *opposite), labelling) else left
         return not any(left) and are_numbers(found, expected, labelling)
 
     def definitions(self) -> tuple[frozenset[Tensor], frozenset[Tensor]]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hlo_verify.equality.denominators import cancel, read_by_denominators
+from hlo_verify.equality.denominators import Denominators
 from hlo_verify.equality.labelling import Labelling
 from hlo_verify.equality.networks import same_network
 from hlo_verify.equality.summands import Steps, Summand, Unfolding
@@ -108,9 +108,10 @@ def test_rows_are_counted(rows: tuple[Var, Var]) -> None:
     ((ones, _),) = over([], weight(two, key), inverse(two), inverse(one), value(second)).items
     in_both = Summand((one, two, key), ones, 1)
     steps = Steps(1000)
-    labelling = Labelling(Unfolding(read_by_denominators([in_both]), {}, steps), steps)
-    assert cancel([in_both, replace(in_both, times=-1)], labelling)
-    assert not cancel([in_both, Summand((one,), in_rows, -1)], labelling)
+    denominators = Denominators()
+    labelling = Labelling(Unfolding(denominators.read([in_both]), {}, steps), steps)
+    assert denominators.cancel([in_both, replace(in_both, times=-1)], labelling)
+    assert not denominators.cancel([in_both, Summand((one,), in_rows, -1)], labelling)
 
 
 @pytest.mark.parametrize("name", WRONG)
