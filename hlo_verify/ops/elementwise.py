@@ -99,7 +99,9 @@ def _add(op: Op, args: list[Value], context: Context) -> list[Value]:
 def _subtract(op: Op, args: list[Value], context: Context) -> list[Value]:
     _require_numbers(op)
     difference = algebra.subtract(args[0].term, args[1].term)
-    return result(op, wrapped(difference) if is_integer(op.types[0].dtype) else difference)
+    from hlo_verify.ops.ranks import as_rank  # which orders elements, as comparators say that are made of these
+
+    return result(op, wrapped(as_rank(difference)) if is_integer(op.types[0].dtype) else difference)
 
 
 def _require_numbers(op: Op) -> None:

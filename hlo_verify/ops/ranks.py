@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ops.in_order import inverse, order
+from hlo_verify.ops.integer_ranks import as_integer_rank
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.counts import multiple_of
 from hlo_verify.terms.definitions import unfold
@@ -25,7 +26,7 @@ def as_rank(p: Poly) -> Poly:
     """A count of the elements before another as that one's rank; any other term as it is."""
     counted = _counted(p)
     if counted is None:
-        return p
+        return as_integer_rank(p) or p
     v, body = counted
     factors = dict.fromkeys(atom for mono, _ in body.items for atom, _ in mono if v in atom.free)
     less = [a for a in factors if isinstance(a, Apply) and a.function == POSITIVE]

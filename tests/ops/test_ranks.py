@@ -136,10 +136,9 @@ FIRST = {"any": among_first, "marked": marked, "from the end": from_the_end, "ke
 
 
 @pytest.mark.parametrize("form", FIRST)
-@pytest.mark.parametrize("k", [2, 3, SIZE])
-def test_who_is_one_of_the_first_is_told_by_its_rank(form: str, k: int) -> None:
+def test_who_is_one_of_the_first_is_told_by_its_rank(form: str) -> None:
     """By numbers, of which some are equal."""
-    function = jax.jit(lambda x: FIRST[form](x, k))
+    function = jax.jit(lambda x: FIRST[form](x, 3))
     text = function.lower(jax.ShapeDtypeStruct((SIZE,), jnp.float32)).as_text()
     for seed in range(4):
         x = np.random.default_rng(seed).integers(-2, 2 + seed, SIZE).astype("f")
@@ -177,7 +176,6 @@ def placed(x: jax.Array, **options: Any) -> jax.Array:
         (lambda x: lax.top_k(x, 3)[0].sum(), lambda x: summed_among(x, 3), P(), Verdict.PROVED),
         (lambda x: lax.top_k(x, 3)[0].sum(), lambda x: summed_among(x, 2), P(), Verdict.REFUTED),
         (lambda x: marked(x, 3), lambda x: ranks_of_own(x) <= 3, P("x"), Verdict.REFUTED),
-        (lambda x: marked(x, 3), lambda x: ranks_of_own(x, upwards=True) < 3, P("x"), Verdict.REFUTED),
         (lambda x: marked(x, 3), lambda x: ranks_of_own(x, off=1) < 3, P("x"), Verdict.REFUTED),
         (lambda x: from_the_end(x, 3), lambda x: ranks_of_own(x) < 3, P("x"), Verdict.REFUTED),
         (lambda x: jnp.sort(x)[5], lambda x: summed_where(x, 4), P(), Verdict.REFUTED),
