@@ -120,7 +120,7 @@ def by_rank(bound: Collection[Var], p: Poly) -> Poly:
 
 
 def _asked_of_rank(guard: Guard, bound: Collection[Var]) -> Poly | None:
-    """`[order f at b = w]` as `[order (order f) at w = b]`; None of other conditions."""
+    """`[order f at b = w]` as `[order (order f) at w = b]`, where w is an element; None of other conditions."""
     for part, c in guard.form.items:
         which = own_value(part)
         if abs(c) != 1 or not is_ordered(which, ORDER) or which.indices[-1].free.isdisjoint(bound):
@@ -129,11 +129,13 @@ def _asked_of_rank(guard: Guard, bound: Collection[Var]) -> Poly | None:
         element = expr.scale(expr.subtract(expr.constant(guard.lo or 0), rest), c)
         b = expr.fresh("f", which.tensor.bound[0].size)
         fixed = (element, *which.indices[:-1])
-        if element.lo < 0 or element.hi >= b.size or not all(e.free.isdisjoint(bound) for e in fixed):
+        if not all(e.free.isdisjoint(bound) for e in fixed):
             continue
         permutation = algebra.read(which.tensor, (*which.indices[:-1], expr.of_var(b))).atom
         if permutation is not None:
-            return guards.interval(expr.subtract(which.indices[-1], inverse(permutation, b, element)), 0, 0)
+            has_rank = guards.interval(element, 0, b.size - 1)
+            ahead = expr.subtract(which.indices[-1], inverse(permutation, b, element))
+            return algebra.multiply(has_rank, guards.interval(ahead, 0, 0))
     return None
 
 

@@ -132,7 +132,19 @@ def added_where(x: jax.Array, k: int) -> jax.Array:
     return jnp.zeros(SIZE).at[places[:k]].add(jnp.arange(k, dtype=jnp.float32))
 
 
-FIRST = {"any": among_first, "marked": marked, "from the end": from_the_end, "kept": kept, "added": added_where}
+def outside_too(x: jax.Array, k: int) -> jax.Array:
+    """Whether each of some numbers is the place of one of the k greatest, which those outside are not."""
+    return jnp.isin(jnp.arange(-1, SIZE + 2), lax.top_k(x, k)[1])
+
+
+FIRST = {
+    "outside": outside_too,
+    "any": among_first,
+    "marked": marked,
+    "from the end": from_the_end,
+    "kept": kept,
+    "added": added_where,
+}
 
 
 @pytest.mark.parametrize("form", FIRST)
@@ -159,6 +171,16 @@ def summed_among(x: jax.Array, k: int) -> jax.Array:
     return lax.psum(jnp.sum(x * (ranks_of_own(x) < k)), "x")
 
 
+def kept_of_a_cache(x: jax.Array) -> jax.Array:
+    """The best of all but the last two, and these."""
+    return jnp.zeros(SIZE, bool).at[lax.top_k(x[: SIZE - 2], 3)[1]].set(True).at[SIZE - 2 :].set(True)
+
+
+def kept_of_own(x: jax.Array) -> jax.Array:
+    best = lax.top_k(lax.all_gather(x, "x", tiled=True)[: SIZE - 2], 3)[1]
+    return jnp.isin(own(x), best) | (own(x) >= SIZE - 2)
+
+
 def placed(x: jax.Array, **options: Any) -> jax.Array:
     """All elements in order: each device puts its own where their ranks say."""
     ranks = ranks_of_own(x, upwards=True, **options)
@@ -174,6 +196,7 @@ def placed(x: jax.Array, **options: Any) -> jax.Array:
         (lambda x: jnp.sort(x)[5], lambda x: summed_where(x, 5), P(), Verdict.PROVED),
         (jnp.sort, placed, P(), Verdict.PROVED),
         (lambda x: lax.top_k(x, 3)[0].sum(), lambda x: summed_among(x, 3), P(), Verdict.PROVED),
+        (kept_of_a_cache, kept_of_own, P("x"), Verdict.PROVED),
         (lambda x: lax.top_k(x, 3)[0].sum(), lambda x: summed_among(x, 2), P(), Verdict.REFUTED),
         (lambda x: marked(x, 3), lambda x: ranks_of_own(x) <= 3, P("x"), Verdict.REFUTED),
         (lambda x: marked(x, 3), lambda x: ranks_of_own(x, off=1) < 3, P("x"), Verdict.REFUTED),
