@@ -179,14 +179,17 @@ def _unrotated(bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, 
     order of the same values. None where no rotation goes away by it.
     """
     variables = frozenset(bound)
+    places = dict.fromkeys(place for body in bodies for atom in atoms(body) for place in indices(atom))
     for e in found.values():
         for atom, _ in e.items:
             turned = _rotation(atom, variables) if isinstance(atom, Opaque) and atom.operator == "mod" else None
             if turned is None:
                 continue
             substitution = algebra.Substitution(turned)
-            result = tuple(substitution.poly(body) for body in bodies)
             (v,) = turned
+            if any(_is_rotated(substitution.index(place), v) for place in places if v in place.free):
+                continue  # most turn one rotation into another: seen without making the bodies anew
+            result = tuple(substitution.poly(body) for body in bodies)
             if all(_rotations(body, v) == 0 for body in result):
                 used("rotation")
                 return list(bound), result
@@ -206,10 +209,15 @@ def _rotation(atom: Opaque, bound: frozenset[Var]) -> dict[Var, Index] | None:
 
 
 def _rotations(p: Poly, v: Var) -> int:
-    """How many opaque integers mention a variable."""
+    """How many index expressions have an opaque integer that mentions a variable."""
     found: dict[int, Index] = {}
     _indices(p, frozenset((v,)), found)
-    return sum(isinstance(a, Opaque) and v in a.free for e in found.values() for a, _ in e.items)
+    return sum(_is_rotated(e, v) for e in found.values())
+
+
+def _is_rotated(e: Index, v: Var) -> bool:
+    """Whether an opaque integer that mentions a variable is part of an index expression."""
+    return any(isinstance(a, Opaque) and v in a.free for a, _ in e.items)
 
 
 def _breakpoints(v: Var, spans: set[tuple[int, int]]) -> list[int]:

@@ -30,6 +30,7 @@ from hlo_verify.terms.term import (
     Poly,
     Read,
     Tensor,
+    atoms,
     indices,
     make_poly,
     monomial_skey,
@@ -39,13 +40,38 @@ from hlo_verify.terms.used import used
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """A monomial as the sum of `body`, in the variable `place`, over `(start + r) mod n` for the residues r."""
+class _Turns:
+    """A factor that is a sum over turns of a ring, `turning`, and over other variables."""
+
+    read: Read
+    body: Poly
+    others: Sequence[Var]
+    turning: tuple[Var, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Window:
+    """A monomial that is at `(start + r) mod n` for the residues r, where one of its rotations is by so many turns."""
 
     monomial: Monomial
-    body: Poly
+    turn: Opaque
     start: Index
     residues: tuple[int, ...]
+    turns: _Turns | None = None
+
+    @property
+    def n(self) -> int:
+        """How many places the ring has."""
+        n: int = self.turn.args[0]
+        return n
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A window as the sum of `body`, in the variable `place`, over its places."""
+
+    window: _Window
+    body: Poly
 
 
 def joined(p: Poly) -> Poly:
@@ -63,18 +89,17 @@ def _joined_once(p: Poly) -> Poly | None:
     """p with one such set joined."""
     terms = dict(p.items)
     groups: dict[tuple[Number, int, Poly], list[_Part]] = {}
-    for mono, c in _enough(p):
-        for n, part in _every_part(mono):
-            groups.setdefault((c, n, part.body), []).append(part)
+    for c, part in _candidates(_enough(p)):
+        groups.setdefault((c, part.window.n, part.body), []).append(part)
     for (c, n, body), parts in groups.items():
-        start = parts[0].start
+        start = parts[0].window.start
         taken: Counter[int] = Counter()
         members: list[Monomial] = []
-        for part in parts:
-            apart = expr.subtract(part.start, start)
-            if not apart.items and part.monomial not in members:
-                members.append(part.monomial)
-                taken.update((apart.const + r) % n for r in part.residues)
+        for window in (part.window for part in parts):
+            apart = expr.subtract(window.start, start)
+            if not apart.items and window.monomial not in members:
+                members.append(window.monomial)
+                taken.update((apart.const + r) % n for r in window.residues)
         missing = set(range(n)).difference(taken)
         for residue in missing if len(missing) == 1 else ():  # the device's own place is written without a remainder
             there = algebra.substitute(body, {_place(n): expr.modulo(expr.shift(start, residue), n)})
@@ -135,11 +160,34 @@ def _enough(p: Poly) -> list[tuple[Monomial, Number]]:
                 found.update(_steps(atom.tensor))
         if not found:
             structure = monomial_skey(mono)
-            found = {turn.args[0]: 1 for atom, _ in mono for turn in _rotations(atom)}
+            found = {turn.args[0]: 1 for turn in _all_rotations(mono)}
         rings.append((mono, c, {(n, structure) for n in found}))
         for n, count in found.items():
             places[c, n, structure] += count
     return [(mono, c) for mono, c, ns in rings if any(places[c, n, structure] >= n - 1 for n, structure in ns)]
+
+
+def _candidates(enough: Sequence[tuple[Monomial, Number]]) -> Iterator[tuple[Number, _Part]]:
+    """What monomials may be parts of, each with its coefficient: only where windows lie at all places of a ring
+    together. One may be missing where the place itself stands without a remainder.
+
+    What an associative scan adds up is full of remainders modulo 2 that are no turns of any ring.
+    """
+    windows = [(c, window) for mono, c in enough for window in _windows(mono)]
+    missing: dict[tuple[Number, int, object], set[int]] = {}
+    for c, window in windows:
+        left = missing.setdefault((c, window.n, window.start.items), set(range(window.n)))
+        left.difference_update((window.start.const + r) % window.n for r in window.residues)
+    for c, window in windows:
+        left = missing[c, window.n, window.start.items]
+        if not left or (len(left) == 1 and _stands_alone(window.start, min(left), window.n)):
+            yield from ((c, part) for part in _parts(window))
+
+
+def _stands_alone(inner: Index, residue: int, n: int) -> bool:
+    """Whether an index is written without a remainder modulo n where it is shifted to a residue."""
+    own = expr.modulo(expr.shift(inner, residue - inner.const), n)
+    return not any(isinstance(atom, Opaque) and atom.operator == "mod" and atom.args == (n,) for atom, _ in own.items)
 
 
 def _place(n: int) -> Var:
@@ -148,12 +196,9 @@ def _place(n: int) -> Var:
 
 
 @once_a_session
-def _every_part(mono: Monomial) -> tuple[tuple[int, _Part], ...]:
-    return tuple(_parts(mono))
-
-
-def _parts(mono: Monomial) -> Iterator[tuple[int, _Part]]:
-    """How a monomial may be a part of a sum over the places of a ring, with the size of the ring."""
+def _windows(mono: Monomial) -> tuple[_Window, ...]:
+    """The rings that a monomial takes places of, in sums over turns and one at a time."""
+    found = []
     for atom, power in mono:
         if isinstance(atom, Read) and power == 1 and _steps(atom.tensor):
             bound, (body,) = unfold(atom)
@@ -163,19 +208,38 @@ def _parts(mono: Monomial) -> Iterator[tuple[int, _Part]]:
                     (step,) = (c for digit, c in turn.exprs[0].items if isinstance(digit, Digit) and digit.var is v)
                     start = expr.subtract(start, expr.scale(expr.of_var(v), step))
                     residues = [(r + step * t) % n for r in residues for t in range(v.size)]
-                for halves in (False, True) if n % 2 == 0 else (False,):
-                    there = _AtPlace(turn.exprs[0], n, halves_of=start.free if halves else frozenset()).poly(body)
-                    if not any(v in there.free or v in start.free for v in turning):
-                        others = reduce_sum([b for b in bound if b not in turning], there)
-                        yield n, _Part(mono, algebra.product_with(mono, {atom: others}.get), start, tuple(residues))
-    found = {turn for atom, _ in mono for turn in _rotations(atom)}
-    whole = make_poly(((mono, 1),))
-    for turn in sorted(found, key=lambda turn: turn.uid):
-        for own in (False, True):  # the device's own place may be another one on the way, or that of the result
-            there = _AtPlace(turn.exprs[0], turn.args[0], own, turn.free if own else frozenset()).poly(whole)
-            yield turn.args[0], _Part(mono, there, turn.exprs[0], (0,))
-        in_parts = _AtPlace(turn.exprs[0], turn.args[0], in_parts=True).poly(whole)
-        yield turn.args[0], _Part(mono, in_parts, turn.exprs[0], (0,))
+                others = [b for b in bound if b not in turning]
+                found.append(_Window(mono, turn, start, tuple(residues), _Turns(atom, body, others, turning)))
+    return (*found, *(_Window(mono, turn, turn.exprs[0], (0,)) for turn in _all_rotations(mono)))
+
+
+@once_a_session
+def _parts(window: _Window) -> tuple[_Part, ...]:
+    """How a window may be a part of a sum over the places of its ring."""
+    turned, n, turns = window.turn.exprs[0], window.n, window.turns
+    if turns is None:
+        whole = make_poly(((window.monomial, 1),))
+        there = (
+            _AtPlace(turned, n),
+            _AtPlace(turned, n, own=True, halves_of=turned.free),  # the own place may be another one on the way
+            _AtPlace(turned, n, in_parts=True),
+        )
+        return tuple(_Part(window, at_place.poly(whole)) for at_place in there)
+    found: list[_Part] = []
+    if not window.start.free.isdisjoint(turns.turning):
+        return ()
+    for halves in (False, True) if n % 2 == 0 else (False,):
+        at_place = _AtPlace(turned, n, halves_of=window.start.free if halves else frozenset())
+        if not at_place.leaves(turns.body, turns.turning):
+            others = reduce_sum(turns.others, at_place.poly(turns.body))
+            found.append(_Part(window, algebra.product_with(window.monomial, {turns.read: others}.get)))
+    return tuple(found)
+
+
+@once_a_session
+def _all_rotations(mono: Monomial) -> tuple[Opaque, ...]:
+    """The rotations in the factors of a product, in one order."""
+    return tuple(sorted({turn for atom, _ in mono for turn in _rotations(atom)}, key=lambda turn: turn.uid))
 
 
 def _rotations(atom: Atom) -> frozenset[Opaque]:
@@ -231,8 +295,8 @@ def _turned(p: Poly, bound: Sequence[Var]) -> Iterator[tuple[Opaque, tuple[Var, 
 
 def turns(p: Poly) -> bool:
     """Whether a factor depends on a place on a ring, so that there may be others of the same sum."""
-    atoms = (atom for mono, _ in p.items for atom, _ in mono)
-    return any(_rotations(atom) or (isinstance(atom, Read) and _steps(atom.tensor)) for atom in atoms)
+    factors = (atom for mono, _ in p.items for atom, _ in mono)
+    return any(_rotations(atom) or (isinstance(atom, Read) and _steps(atom.tensor)) for atom in factors)
 
 
 @once_a_session
@@ -288,6 +352,13 @@ class _AtPlace(algebra.Substitution):
             else:
                 parts.append(expr.scale(there, c))
         return expr.add(expr.build(e.const, rest), *parts) if parts else e
+
+    def leaves(self, p: Poly, turning: Sequence[Var]) -> bool:
+        """Whether the places are not all that depends on the variables that turn: seen before anything is made anew."""
+        places = dict.fromkeys(e for atom in atoms(p) for e in indices(atom) if not e.free.isdisjoint(turning))
+        if any(not self.index(e).free.isdisjoint(turning) for e in places):
+            return True
+        return not self.poly(p).free.isdisjoint(turning)
 
     def _opaque(self, atom: Opaque) -> Index | None:
         """What takes the place of an opaque integer; None if it stays."""

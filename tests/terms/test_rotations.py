@@ -147,3 +147,20 @@ def test_what_each_place_of_two_digits_fills_is_one_function(n: int, low: int, t
     place = expr.floor_div(element, 3)
     whole = algebra.read(source, (expr.floor_div(place, low), expr.modulo(place, low), element, own))
     assert (rotations.joined(total) is whole) is not twice
+
+
+@pytest.mark.parametrize(("n", "taken"), [(2, (1,)), (3, (0, 1)), (4, (0, 1, 3)), (3, (0, 1, 2))])
+def test_remainders_that_no_others_complete_are_left(
+    n: int, taken: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose own place is a remainder too, as that of an associative scan's elements, is among the others or none is
+    looked at: what is made anew of such terms is long."""
+    source = tensor("argument", "x", "f32", (n, 7))
+    v, w = expr.var("p", 0, n), expr.var("p", 1, 7)
+    places = [expr.modulo(expr.shift(expr.add(expr.of_var(v), expr.of_var(w)), k), n) for k in taken]
+    total = algebra.add(*(algebra.read(source, (at, expr.of_var(w))) for at in places))
+    if len(taken) < n:
+        monkeypatch.setattr(rotations, "_parts", lambda _: pytest.fail("a part was made"))
+        assert rotations.joined(total) is total
+    else:
+        assert rotations.joined(total).free == {w}
