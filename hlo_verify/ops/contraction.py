@@ -39,16 +39,37 @@ def _in_pieces(term: Poly, places: AbstractSet[Var], dtype: str) -> Poly | None:
     None if the term is no such thing, or variables other than `places` tell its pieces apart. A name that stands for
     the whole concatenation, as heavy terms have, is opened first.
     """
+    items = _without_name(term).items
+    held = [[a for a, _ in mono if isinstance(a, Guard) and _is_place(a) and a.free <= places] for mono, _ in items]
+    if not all(held):
+        return None
+    asked = _telling_apart(held)
     named: dict[Monomial, dict[Monomial, Number]] = {}
-    for mono, c in _without_name(term).items:
-        where = tuple(item for item in mono if _is_place(item[0]) and item[0].free <= places)
-        if not where:
-            return None
+    for (mono, c), there in zip(items, held, strict=True):
+        where = tuple(item for item in mono if item[0] in there and guards.about(item[0]) in asked)
         named.setdefault(where, {})[tuple(item for item in mono if item not in where)] = c
     if len(named) < 2 or not allows("operand_pieces", len(named)):
         return None
     pieces = (algebra.multiply(make_poly(((on, 1),)), factor(algebra.build(p), dtype)) for on, p in named.items())
     return algebra.add(*pieces)
+
+
+def _telling_apart(held: Sequence[Sequence[Guard]]) -> AbstractSet[Index]:
+    """What conditions ask about by which a concatenation has its pieces, given those of each of its products.
+
+    All of it, where any two products exclude each other or have the same; else what all of them ask about, if there is
+    anything: the taps of a window in one of two pieces lie over one another, and are one piece.
+    """
+    asked = [{guards.about(guard) for guard in there} for there in held]
+    if all(_exclude(a, b) for n, a in enumerate(held) for b in held[:n] if a != b):
+        return set().union(*asked)
+    return set.intersection(*asked) or set().union(*asked)
+
+
+def _exclude(some: Sequence[Guard], others: Sequence[Guard]) -> bool:
+    """Whether some conditions and others never hold together, as two that ask about one form show."""
+    pairs = ((a, b) for a in some for b in others if guards.about(a) is guards.about(b))
+    return any(guards.intersect(a, b) is False for a, b in pairs)
 
 
 def _without_name(term: Poly) -> Poly:

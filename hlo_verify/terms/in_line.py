@@ -34,14 +34,36 @@ _known: Callable[[], dict[tuple[Poly, Var], Poly]] = per_session("pieces in line
 
 def in_line(p: Poly, variable: Var) -> Poly:
     """A term whose pieces at places of some digits of a variable are one function of these, as that function there."""
-    if len(p.items) < 2 or variable not in p.free:
+    if variable not in p.free or not p.items:
         return p
     known = _known()
     found = known.get((p, variable))
     if found is None:
-        held = {atom for mono, _ in p.items for atom, _ in mono if isinstance(atom, Guard) and _is_of(atom, variable)}
-        found = known[p, variable] = _joined(p, variable, list(held)) if held else p
+        found = known[p, variable] = (_of_names if len(p.items) == 1 else _joined)(p, variable)
     return found
+
+
+def _of_names(p: Poly, variable: Var) -> Poly:
+    """A product with the pieces that names in it stand for put together: what is chosen of is named where it is long,
+    and only then is the part taken of it that is in line."""
+    ((mono, c),) = p.items
+    for atom, power in mono:
+        if power == 1 and isinstance(atom, Read) and _is_decided_by(atom, variable):
+            (body,) = unfold(atom)[1]
+            found = in_line(body, variable)
+            if found is not body:
+                return algebra.scale(algebra.product_with(mono, {atom: found}.get), c)
+    return p
+
+
+def _is_decided_by(read: Read, variable: Var) -> bool:
+    """Whether a name that may be opened has a condition that hangs on digits of the variable alone."""
+    source = read.tensor
+    if source.kind != "term" or source.seal is not None or not allows("opened_weight", source.bodies[0].weight):
+        return False
+    decided = deciding(source)
+    at = (e for v, e in zip(source.params, read.indices, strict=False) if v in decided and variable in e.free)
+    return any(all(digit.var is variable for digit in _digits(e)) and _is_looked_up(e) for e in at)
 
 
 def _is_of(guard: Guard, variable: Var) -> bool:
@@ -65,8 +87,11 @@ def _digits(e: Index) -> Iterator[Digit]:
                 yield from _digits(part)
 
 
-def _joined(p: Poly, variable: Var, held: Sequence[Guard]) -> Poly:
+def _joined(p: Poly, variable: Var) -> Poly:
     """The term, with the pieces of one run of places put together."""
+    held = list({a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard) and _is_of(a, variable)})
+    if not held:
+        return p
     digits = [digit for guard in held for digit in _digits(guard.form)]
     low = min(digit.low for digit in digits)
     size = max(digit.low * digit.radix for digit in digits) // low

@@ -17,7 +17,8 @@ What remains is defined as a tensor of its own (`definitions.define`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence, Set
+from fractions import Fraction
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
@@ -153,8 +154,27 @@ def _put_together(bound: Sequence[Var], items: Sequence[Item]) -> Poly | None:
             continue
         if any(all(_asks(mono, v) for mono, _ in body.items) for v in asked):
             used("sum of what is put together")
-            return product_with(_product(items).items[0][0], {atom: unfold(atom)[1][0]}.get)
+            return product_with(_product(items).items[0][0], {atom: _in_pieces(unfold(atom)[1][0], here)}.get)
     return None
+
+
+def _in_pieces(p: Poly, bound: Set[Var]) -> Poly:
+    """A term with one product for each of the conditions on bound variables in it: what is added up under one of them
+    has a name, as an operand has that is nothing else."""
+    pieces: dict[Monomial, dict[Monomial, Number]] = {}
+    for mono, c in p.items:
+        on = tuple(item for item in mono if isinstance(item[0], Guard) and item[0].free <= bound)
+        pieces.setdefault(on, {})[tuple(item for item in mono if item not in on)] = c
+    if len(pieces) == len(p.items):
+        return p
+    named_pieces = ((make_poly(((on, 1),)), _by_name(algebra.build(q))) for on, q in pieces.items())
+    return algebra.add(*(algebra.multiply(on, piece) for on, piece in named_pieces))
+
+
+def _by_name(p: Poly) -> Poly:
+    """A term by a name; what differs in scale has one name."""
+    content = algebra.content(p)
+    return algebra.scale(named(algebra.scale(p, 1 / Fraction(content))), content)
 
 
 def _asks(mono: Monomial, v: Var) -> bool:

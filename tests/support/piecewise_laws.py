@@ -78,6 +78,41 @@ def _looked_up_line(case: Case) -> tuple[Poly, Array]:
     return found, case.each(lambda i, j: xs[read[i] + (7 if cases[i] == bent else 0), j] * ys[i])
 
 
+@instance("pieces in line")
+def _line_by_name(case: Case) -> tuple[Poly, Array]:
+    """Pieces at each place of i, of one function but for some, that have a name together; with a factor."""
+    (x, xs), (y, ys), step = case.make(40, 3), case.make(6), case.random.randrange(1, 6)
+    cut, bent = case.random.randrange(2, 5), case.random.choice((None, None, 0, 2))
+    read = [step * n for n in range(6)]
+    parts = []
+    for k, (a, b) in enumerate(((0, 1), (1, cut), (cut, 6))):
+        if k == bent:
+            read[a:b] = [n + 1 for n in read[a:b]]
+        place = expr.shift(expr.scale(case.i, step if b > a + 1 else 0), read[a] - (step * a if b > a + 1 else 0))
+        parts.append(algebra.multiply(guards.interval(case.i, a, b - 1), at(x, place, case.j)))
+    whole = algebra.multiply(named(algebra.add(*parts)), at(y, case.i))
+    found = in_line(whole, case.space.variables[0])
+    assert (found is whole) is (bent is not None)
+    return found, case.each(lambda i, j: xs[read[i], j] * ys[i])
+
+
+@instance("sum of what is put together")
+def _two_in_one_part(case: Case) -> tuple[Poly, Array]:
+    """Two parts of a range that have a name, one or both of them a sum of two, times a factor: each is a sum over one
+    name, as it is where it is an operand by itself."""
+    (x, xs), (y, ys), (z, zs), v = case.make(8), case.make(8, 6), case.make(8), bound(8)
+    place, k, c = expr.of_var(v), case.random.randrange(2, 7), case.random.choice((1, 2, -3))
+    pieces, one = [], algebra.scale(algebra.add(at(x, v), at(y, v, case.i)), c)
+    both = case.random.random() < 0.5
+    other = algebra.multiply(at(x, v), algebra.add(at(y, v, case.i), at(x, v) if both else algebra.ZERO))
+    for lo, hi, part in ((None, k - 1, one), (k, None, other)):
+        pieces.append(algebra.multiply(guards.interval(place, lo, hi), part))
+    found = reduce_sum([v], algebra.multiply(named(algebra.add(*pieces)), at(z, v)))
+    assert len(found.items) == 2
+    counted = [c * (xs[n] + ys[n]) if n < k else xs[n] * (ys[n] + (xs[n] if both else 0)) for n in range(8)]
+    return found, case.each(lambda i, j: sum(counted[n][i] * zs[n] for n in range(8)))
+
+
 @instance("sum of what is put together")
 def _put_together(case: Case) -> tuple[Poly, Array]:
     """Two or three parts of a range that has a name, one of them in rows, or in every second place; with a factor."""
