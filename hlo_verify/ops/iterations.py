@@ -14,7 +14,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ops.counting import Shape, counter_at, iterate
 from hlo_verify.ops.induction import Loop, book_of, kind_of_numbers
-from hlo_verify.ops.lines import Guess, Line, Passed, Piped, Way, as_type
+from hlo_verify.ops.lines import Guess, Line, Passed, Piped, Way, as_type, stays_beside
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.turns_compared import is_made, is_one
 from hlo_verify.ops.values import Context, Value, positions
@@ -108,7 +108,7 @@ class Iteration:
         def seen(op: Op, values: list[Value]) -> list[Value]:
             if id(op) in given:
                 return [given[id(op)]]
-            if communicates_itself(op):
+            if communicates_itself(op) and not stays_beside(op, self.line, self.context):
                 return [self._anything(value.type) for value in values]
             return [local(value) for value in values]
 
@@ -208,7 +208,8 @@ class Iteration:
         return any(each.is_received for each in self.passed if each.component == k)
 
     def _anything(self, type_: TensorType, is_number: bool = False) -> Value:
-        """A value of which nothing is known, or no more than that it is numbers, in one execution of an operation."""
+        """A value of which nothing is known, or no more than that it is numbers, in one execution of an operation: on
+        each device another."""
         unknown = tensor("opaque", "anything", type_.dtype, type_.shape, location=self.op.location)
         unknown.doubt = 0 if is_number else None
-        return Value(type_, algebra.read(unknown, positions(type_.shape)))
+        return Value(type_, algebra.read(unknown, (expr.of_var(self.line.device), *positions(type_.shape))))

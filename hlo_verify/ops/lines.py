@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.limits import limit_of
-from hlo_verify.ops.groups import Members, sources_of
+from hlo_verify.ops.devices import indices
+from hlo_verify.ops.groups import Members, process_groups, sources_of
 from hlo_verify.ops.induction import Loop, kind_of_numbers
 from hlo_verify.ops.values import Context, UnsupportedError, Value, positions
 from hlo_verify.program.ir import Op, TensorType
 from hlo_verify.program.op_families import communicates, is_identity
-from hlo_verify.terms.term import Poly
+from hlo_verify.terms import algebra
+from hlo_verify.terms.term import Number, Poly
 
 MANUAL = "sdy.manual_computation"
 
@@ -78,6 +80,10 @@ class Guess:
     turned: int = 0
     """The step in which they come by where the first device has them of a ring, beginning with its own; 0 where not."""
 
+    multiple: Number = 1
+    """How many times that it is: a gradient of a mean over a device's own rows is as many times that over all of them
+    as there are devices that share them."""
+
     def microbatch(self, whole: Value, batch: Index, shape: Sequence[int]) -> Poly:
         """The element of the microbatch that comes as the `batch`-th."""
         if self.is_gradient != self.is_turned_over:
@@ -93,7 +99,7 @@ class Guess:
             where.insert(self.dimension, batch)
         else:
             where[self.dimension] = expr.add(where[self.dimension], expr.scale(batch, shape[self.dimension]))
-        return whole.at(where)
+        return algebra.scale(whole.at(where), self.multiple)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +177,29 @@ def communicates_inside(op: Op) -> bool:
     """Whether a loop has regions inside in which devices communicate, or that are manual themselves."""
     inner = [each for each in op.regions[1].ops if each.regions]
     return any(each.name == MANUAL or any(map(communicates, each.regions)) for each in inner)
+
+
+def stays_beside(op: Op, line: Line, context: Context) -> bool:
+    """Whether devices communicate with devices at the same place of other lines alone, and at each place likewise."""
+    try:
+        if "source_target_pairs" in op.attributes:
+            members = sources_of(op, context)[:, None]
+        elif "replica_groups" in op.attributes:
+            groups = process_groups(op, context)
+            if (groups < 0).any():
+                return False
+            members = np.full((line.device.size, groups.shape[1]), -1, np.int64)
+            members[groups] = groups[:, None]
+        else:
+            return False
+    except UnsupportedError:
+        return False
+    every = np.arange(line.device.size)
+    places = every // line.low % line.count
+    after = every + np.where(places == line.count - 1, 1 - line.count, 1) * line.low
+    is_none = members < 0
+    stay = is_none | (places[members] == places[:, None])
+    return bool(stay.all() and (np.where(is_none, -1, after[members]) == members[after]).all())
 
 
 def handed_on(op: Op, context: Context) -> Iterator[Passed]:
@@ -260,33 +289,44 @@ def lines_of(sources: Members, device: Var, count: int) -> Iterator[Line]:
             yield line
 
 
-def guesses_at(j: int, whole: TensorType, part: TensorType, line: Line) -> Iterator[Guess]:
-    """The ways in which a component may be put together from microbatches, or from shards of these."""
+def guesses_at(j: int, whole: TensorType, part: TensorType, digits: Sequence[Index]) -> Iterator[Guess]:
+    """The ways in which a component may be put together from microbatches, or from shards of these, of which a device
+    has those that such digits of its number say."""
     if kind_of_numbers(whole) != kind_of_numbers(part) or 0 in part.shape:
         return
     if len(whole.shape) == len(part.shape) + 1:
         for q, size in enumerate(whole.shape):
-            blocks = _blocks((*whole.shape[:q], *whole.shape[q + 1 :]), part.shape, line)
-            if blocks is not None:
+            for blocks in _blocks((*whole.shape[:q], *whole.shape[q + 1 :]), part.shape, digits):
                 yield Guess(j, q, size, blocks)
     elif len(whole.shape) == len(part.shape):
         for q, size in enumerate(whole.shape):
             left = (*whole.shape[:q], part.shape[q], *whole.shape[q + 1 :])
-            blocks = _blocks(left, part.shape, line)
-            if blocks is not None and size % part.shape[q] == 0 and size > part.shape[q]:
-                yield Guess(j, q, size // part.shape[q], blocks)
+            if size % part.shape[q] == 0 and size > part.shape[q]:
+                for blocks in _blocks(left, part.shape, digits):
+                    yield Guess(j, q, size // part.shape[q], blocks)
 
 
-def _blocks(whole: tuple[int, ...], part: tuple[int, ...], line: Line) -> tuple[Index, ...] | None:
-    """Which block of each dimension a device has: those of one may be those of the other lines."""
-    d, lines = expr.of_var(line.device), line.device.size // line.count
-    blocks = []
-    for size, own in zip(whole, part, strict=True):
-        if size == own:
-            blocks.append(expr.constant(0))
+def beside(terms: Iterable[Poly], line: Line) -> list[Index]:
+    """The digits of a device's number that terms are made of, but for those that say where in its line it is; and the
+    number of its line among all lines."""
+    device, first, end = line.device, line.low, line.low * line.count
+    every = (atom for term in terms if device in term.free for e in indices(term) for atom, _ in e.items)
+    found = {atom for atom in every if isinstance(atom, Digit) and atom.var is device}
+    others = sorted((atom.low, atom.radix) for atom in found if atom.low * atom.radix <= first or atom.low >= end)
+    d = expr.of_var(device)
+    digits = [expr.digit_of(d, low, radix) for low, radix in others]
+    own = expr.add(expr.scale(expr.floor_div(d, end), first), expr.modulo(d, first))
+    return digits if own in digits else [*digits, own]
+
+
+def _blocks(whole: tuple[int, ...], part: tuple[int, ...], digits: Sequence[Index]) -> Iterator[tuple[Index, ...]]:
+    """Which block of each dimension a device has: no digit says so of two dimensions."""
+    if not whole:
+        yield ()
+        return
+    for rest in _blocks(whole[:-1], part[:-1], digits):
+        if whole[-1] == part[-1]:
+            yield (*rest, expr.constant(0))
             continue
-        if size != own * lines or any(block.items for block in blocks):
-            return None
-        high, low = expr.floor_div(d, line.low * line.count), expr.modulo(d, line.low)
-        blocks.append(expr.add(expr.scale(high, line.low), low))
-    return tuple(blocks)
+        own = (digit for digit in digits if (digit.hi + 1) * part[-1] == whole[-1])
+        yield from ((*rest, digit) for digit in own if digit not in rest)

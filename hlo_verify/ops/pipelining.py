@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
@@ -25,6 +26,7 @@ from hlo_verify.ops.lines import (
     Guess,
     Passed,
     as_type,
+    beside,
     communicates_inside,
     guesses_at,
     handed_on,
@@ -36,7 +38,8 @@ from hlo_verify.ops.turns_compared import names_in
 from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.program.ir import Op, captured
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, tensor
+from hlo_verify.terms.in_ranges import in_ranges
+from hlo_verify.terms.term import ONE, ZERO, Number, Poly, Tensor, tensor
 
 
 def piped_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value] | None:
@@ -64,6 +67,11 @@ def _depends_on(device: Var, loop: Loop) -> bool:
     return any(device in value.term.free for value in (*loop.initial, *loop.state, *loop.after, *loop.final))
 
 
+def _multiple(p: Poly, unit: Poly) -> Number:
+    """How many times another term one is, if it is a positive number of times."""
+    return Fraction(algebra.content(p)) / algebra.content(unit) if p.items and unit.items else 1
+
+
 class _Pipeline(Iteration):
     """The question whether a loop is that pipeline of a logical loop."""
 
@@ -83,9 +91,10 @@ class _Pipeline(Iteration):
         for _ in range(limit_of("loop_relations")):
             if not guesses:
                 break
-            wrong = self._wrong(guesses)
+            as_made = self._as_made(guesses) if is_gradient else guesses
+            wrong = self._wrong(as_made)
             if not wrong:
-                return self._closed(guesses)
+                return self._closed(as_made)
             for k in wrong:
                 guess = next(options[k], None)
                 if guess is not None:
@@ -96,13 +105,28 @@ class _Pipeline(Iteration):
                     del guesses[k]
         return None
 
+    def _as_made(self, guesses: Mapping[int, Guess]) -> dict[int, Guess]:
+        """The guesses with the multiples that the first device makes, as far as greatest common factors of coefficients
+        tell: the induction shows whether it is these that all devices make. Gradients of means over a device's own rows
+        are multiples of those over all rows."""
+        place, batch = expr.constant(0), expr.of_var(expr.fresh("f", min(guess.batches for guess in guesses.values())))
+        received = {k: Value(self.op.types[k], ZERO) for k in guesses}
+        made, whole = self._made(place, batch, received)[0], self._left(place, self.way.at_once - 1)
+        found = {}
+        for k, guess in guesses.items():
+            own, wanted = made[k].term, guess.microbatch(whole[guess.component], batch, made[k].shape)
+            found[k] = replace(guess, multiple=_multiple(in_ranges(own), in_ranges(wanted)))
+        return found
+
     def _options(self, passed: Passed, *, is_gradient: bool) -> Iterator[Guess]:
         type_ = self.op.types[passed.component]
         loop = self.loop
         changed = [j for j, value in enumerate(loop.state) if value.term is not loop.after[j].term]
         changed = [j for j in changed if names_in(loop.after[j].term) <= self._within_reach()]
+        around = (self.context.environment[v] for v in captured(self.op))
+        digits = beside((value.term for value in (*self.args, *around)), self.line)
         for j, whole in ((j, loop.state[j]) for j in changed):
-            for guess in guesses_at(j, whole.type, type_, self.line):
+            for guess in guesses_at(j, whole.type, type_, digits):
                 if guess.batches + self.line.count - 1 <= self.shape.trips:
                     yield replace(guess, is_gradient=is_gradient)
                     if loop.outside and guess.dimension < loop.outside:
