@@ -55,6 +55,8 @@ class Difference:
     """Whether the device has NaN where the logical result has a number."""
     beside: int | None = None
     """The device that has `expected`, where it is two devices that differ in what both hold."""
+    as_written: bool = False
+    """Whether it was seen of rounded constants as they are written, and not of all numbers that they may stand for."""
 
     @property
     def relative(self) -> float:

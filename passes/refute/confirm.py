@@ -23,7 +23,7 @@ from hlo_verify.evaluate.needed import needs
 from hlo_verify.evaluate.numbers import exact
 from hlo_verify.evaluate.state import WEIGHTS, Instead
 from hlo_verify.passes.refute.literals import CLEARLY, Literals, literals_of
-from hlo_verify.passes.refute.trial import Inputs, Trial, local_arguments
+from hlo_verify.passes.refute.trial import Inputs, Trial, local_arguments, within_rounding
 from hlo_verify.program.ir import Name
 from hlo_verify.program.pair import Pair
 from hlo_verify.session import Session
@@ -47,6 +47,8 @@ FURTHER = 4
 
 NEARLY = 0.99
 """What floating point makes of a difference is off by less than that leaves, or it is noise."""
+
+ROUNDED = "that is no more than rounding its constants makes of it"
 
 STUCK = -1.0
 """Stands for the width of a result that more bits do not make narrower."""
@@ -114,7 +116,19 @@ class Confirmer:
                 self._give_up(said, "enclosed_elements")
         if said.open and not said.is_too_large and any(widths.get((n, False)) != STUCK for n in said.open):
             self.session.reached("enclosed_bits")
+        self._leave_rounding(inputs, said)
         return said
+
+    def _leave_rounding(self, inputs: Inputs, said: Confirmed) -> None:
+        """Leave open what may be no more than constants were rounded by, unless it differs whatever these stand for."""
+        limits = self.session.limits
+        most = Limits(int(min(limits.evaluation_elements, self._elements)), limits.evaluation_work)
+        faint, work = within_rounding(self.pair, inputs, said.differences, most)
+        said.work += work
+        for n in faint:
+            del said.differences[n]
+            said.open[n] = ROUNDED
+        self._compare(inputs, faint, FLOATS, False, said, {})
 
     def _stages(self) -> Iterator[Stage]:
         """The enclosures, one after the other."""
@@ -143,8 +157,9 @@ class Confirmer:
         said.work += whole.work + local.work
         faint = []
         for n, apart in found.items():
-            if apart is not None and (not is_strict or not self.assumes_rounded or _is_clear(apart, CLEARLY)):
-                said.differences[n] = apart
+            as_written = is_strict and self.assumes_rounded
+            if apart is not None and (not as_written or _is_clear(apart, CLEARLY)):
+                said.differences[n] = replace(apart, as_written=as_written)
                 said.open.pop(n, None)
                 continue
             faint += [n] if apart is not None else []

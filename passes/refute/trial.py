@@ -166,8 +166,18 @@ def local_arguments(pair: Pair, inputs: Sequence[Blocks], maps: Maps | None = No
 
 def exceeds_rounding(trial: Trial, found: dict[int, Difference], limits: Limits | None = None) -> dict[int, Difference]:
     """Those differences that rounding cannot explain: single precision moves neither value by nearly as much."""
-    moved, _ = _moved_by_single_precision(trial, found, limits)
+    moved, _ = _moved_by_single_precision(trial.pair, trial.inputs, found, limits or Limits(trial.elements))
     return {n: found[n] for n, by in moved.items() if found[n].size > NOISE * by or not np.isfinite(found[n].size)}
+
+
+def within_rounding(
+    pair: Pair, inputs: Inputs, found: Mapping[int, Difference], limits: Limits
+) -> tuple[set[int], float]:
+    """Those that are seen of rounded constants as they are written, and that single precision may make as large: where
+    a sum cancels, what is left is of the size of what its constants were rounded by. And the work of finding out."""
+    asked = {n: apart for n, apart in found.items() if apart.as_written and np.isfinite(apart.size)}
+    moved, work = _moved_by_single_precision(pair, inputs, asked, limits)
+    return {n for n, by in moved.items() if not found[n].size > NOISE * by}, work
 
 
 def beyond_noise(
@@ -177,27 +187,29 @@ def beyond_noise(
 
     Single precision moves a value by some 2^29 times what double precision does.
     """
-    moved, work = _moved_by_single_precision(trial, found, limits)
+    limits = limits or Limits(trial.elements)  # a loop makes what no difference is about, too: as little as before
+    moved, work = _moved_by_single_precision(trial.pair, trial.inputs, found, limits)
     noise = {n: NOISE * float(np.finfo(np.float64).eps / np.finfo(np.float32).eps) * by for n, by in moved.items()}
     hidden = [n for n, least in noise.items() if np.isfinite(least) and found[n].size <= least]
     return {n: apart for n, apart in found.items() if n not in hidden}, work
 
 
 def _moved_by_single_precision(
-    trial: Trial, found: dict[int, Difference], limits: Limits | None
+    pair: Pair, inputs: Inputs, found: Mapping[int, Difference], limits: Limits
 ) -> tuple[dict[int, float], float]:
     """How far single precision moves both values of each difference together, where they are known, and the work."""
     if not found:
         return {}, 0.0
-    limits = limits or Limits(trial.elements)  # a loop makes what no difference is about, too: as little as before
-    again = run(trial.pair, trial.inputs, real=np.float32, limits=limits, only=found)
+    again = run(pair, inputs, real=np.float32, limits=limits, only=found)
     moved = {}
     for n, apart in found.items():
         whole, local = again.whole.results[n], again.local.results[n]
         if whole is not None and local is not None:
-            moved[n] = abs(element(whole, 0, apart.element) - number(apart.expected)) + abs(
-                element(local, apart.device, apart.local_element) - number(apart.found)
-            )
+            expected = element(whole, 0, apart.element)
+            if apart.beside is not None:
+                expected = element(local, apart.beside, apart.local_element)
+            found_ = element(local, apart.device, apart.local_element)
+            moved[n] = abs(expected - number(apart.expected)) + abs(found_ - number(apart.found))
     return moved, again.work
 
 

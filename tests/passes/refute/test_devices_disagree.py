@@ -80,6 +80,39 @@ def test_others_are_proved(name: str) -> None:
     assert report(body, out=out).verdict is Verdict.PROVED
 
 
+ROUNDED = {
+    "what is left of a sum": lambda x: x - (0.9 * x + 0.1 * x),
+    "a logarithm": lambda x: jnp.log(0.1 + 0.9 + 0 * x),
+    "a product": lambda x: 0.1 * x * 0.2 - 0.02 * x,
+}
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_what_constants_were_rounded_by_is_no_difference(name: str) -> None:
+    """Real numbers differ from 0 there by what the literals as they are written are off; nothing else is to be seen."""
+    found = report(lambda x, g: jnp.where(lax.axis_index("a") == 0, ROUNDED[name](g), 0))
+    assert found.verdict is not Verdict.REFUTED
+
+
+@pytest.mark.parametrize("name", ROUNDED)
+def test_nor_is_it_between_two_programs_with_the_same_constants(name: str) -> None:
+    mesh = AbstractMesh((4,), ("d",))
+
+    def both(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        return lambda g: (f(g), [c * g for c in (0.9, 0.1, 0.2, 0.02)])
+
+    step = jax.shard_map(both(ROUNDED[name]), mesh=mesh, in_specs=P(), out_specs=P(), check_vma=False)
+    found = hlo_verify.check(both(lambda g: 0 * g), step, G)
+    assert isinstance(found, hlo_verify.Report)
+    assert found.verdict is not Verdict.REFUTED
+
+
+def test_small_differences_are_seen_all_the_same() -> None:
+    """Beside constants that are rounded: of inputs, not of what these are rounded by."""
+    found = report(lambda x, g: 0.1 * g + jnp.where(lax.axis_index("a") == 0, 0.001 * g, 0))
+    assert [result.code for result in found.results] == [Mismatch.DEVICES_DISAGREE]
+
+
 def test_the_report_says_which_devices_differ() -> None:
     found = report(lambda x, g: g + lax.axis_index("b"))
     text = str(found)
