@@ -17,6 +17,7 @@ from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import allows
+from hlo_verify.ops.clearing import ever_before
 from hlo_verify.terms import algebra, guards, rotations
 from hlo_verify.terms.products import is_condition
 from hlo_verify.terms.sums import reduce_sum
@@ -108,7 +109,10 @@ def written_in_part(t: Var, before: Var, now: Poly, after: Poly, initial: Poly, 
 
 
 def written_before(t: Var, before: Var, now: Poly, after: Poly, initial: Poly, effort: Effort) -> Poly | None:
-    """What is written to in part as it is before iteration t; of what is written over by 0 as well."""
+    """What is written to in part as it is before iteration t; of what is written over by 0, once or again, as well."""
+    cleared = _cleared_before(t, before, now, after)
+    if cleared is not None:
+        return algebra.multiply(algebra.logical_not(cleared), initial)
     found = parts_written(t, before, now, after, effort)
     if found is None:
         return None
@@ -120,6 +124,24 @@ def written_before(t: Var, before: Var, now: Poly, after: Poly, initial: Poly, e
 
 def parts_written(t: Var, before: Var, now: Poly, after: Poly, effort: Effort) -> tuple[Poly, Poly] | None:
     """Where iteration t writes, and what, in that form; no place is written to twice."""
+    found = _parts(before, now, after)
+    if found is None or not _is_one_condition(_summed(t, found[1])):
+        return None
+    left, window, new = found
+    return (window, new) if cases.equal(left, algebra.logical_not(window), total=effort) else None
+
+
+def _cleared_before(t: Var, before: Var, now: Poly, after: Poly) -> Poly | None:
+    """Where the iterations before t have written 0, if they write nothing else: some may have done so again."""
+    found = _parts(before, now, after)
+    if found is None:
+        return None
+    left, window, new = found
+    return ever_before(t, window) if new is ZERO and left is algebra.logical_not(window) else None
+
+
+def _parts(before: Var, now: Poly, after: Poly) -> tuple[Poly, Poly, Poly] | None:
+    """What is left of what was there, the window that this suggests, and what is written."""
     own = now.atom
     after = _in_place(own, after)
     kept: list[tuple[Monomial, Number]] = []
@@ -144,9 +166,7 @@ def parts_written(t: Var, before: Var, now: Poly, after: Poly, effort: Effort) -
             window = algebra.multiply(window, of_atom(guard))
     else:
         window = algebra.logical_not(left)
-    if not _is_one_condition(window) or not _is_one_condition(_summed(t, window)):
-        return None
-    return (window, new) if cases.equal(left, algebra.logical_not(window), total=effort) else None
+    return (left, window, new) if _is_one_condition(window) else None
 
 
 def _in_place(own: Atom | None, p: Poly) -> Poly:

@@ -7,12 +7,12 @@ import pytest
 
 from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
-from hlo_verify.ops.filling import is_left_at_zero, parts_written
+from hlo_verify.ops.filling import is_left_at_zero, parts_written, written_before
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import LOG
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import Poly, tensor
+from hlo_verify.terms.term import ZERO, Poly, tensor
 
 TURNS, SLOTS, LATE = 7, 4, 3
 
@@ -49,6 +49,31 @@ def test_slots_in_place(off: int, late: int, equal: bool, is_seen: bool) -> None
         if found is not None:
             windows = np.array([[_at(found[0], {t: n, p: k}) for k in range(SLOTS)] for n in range(TURNS)])
             assert np.array_equal(windows, np.eye(TURNS, SLOTS, -LATE))
+
+
+@pytest.mark.parametrize("value", [0, 1])
+def test_slots_that_are_cleared_again(value: int) -> None:
+    """`[d = 0] out.at[clamp(LATE - t, 0, SLOTS - 1)].set(value)`: the first slot is written to again and again, which
+    is the same for 0 alone."""
+    with Session().on() as session:
+        t, p, d, before = expr.fresh("t", TURNS), expr.fresh("p", SLOTS), expr.fresh("d", 2), expr.fresh("b", 1000)
+        turn, place = expr.of_var(t), expr.of_var(p)
+        held = tensor("opaque", "held", "f32", (1000, SLOTS))
+        slot = expr.clamp(expr.shift(expr.scale(turn, -1), LATE), 0, SLOTS - 1)
+        is_there = guards.interval(expr.subtract(place, slot), 0, 0)
+        window = algebra.multiply(is_there, guards.interval(expr.of_var(d), 0, 0))
+        now = algebra.read(held, (expr.of_var(before), place))
+        new = algebra.scale(window, value)
+        after = algebra.add(algebra.multiply(algebra.logical_not(window), now), new)
+        initial = algebra.add(algebra.of_index(place), algebra.logical_not(ZERO))
+        found = written_before(t, before, now, after, initial, Effort(1000, session=session))
+        assert (found is None) == (value != 0)
+        if found is not None:
+            for device in range(2):
+                state = np.arange(SLOTS) + 1
+                for n in range(TURNS):
+                    assert [_at(found, {t: n, p: k, d: device}) for k in range(SLOTS)] == list(state)
+                    state[max(LATE - n, 0)] *= device
 
 
 def _at(p: Poly, point: dict[expr.Var, int]) -> int:

@@ -48,7 +48,7 @@ class Pipeline:
     function: Function = layer
     form: str = "slots"
     """How what the last stage makes is kept: in slots, in slots that are written anew in place, in slots that are
-    written over, or in a list of all turns."""
+    written over (the next one, or the first until the last stage has something), or in a list of all turns."""
     hands_on_first: bool = False
     is_ring: bool = True
     is_backwards: bool = False
@@ -97,6 +97,13 @@ class Pipeline:
                 out = out.at[slot].set(jnp.where(kept, made, out[slot]))
             elif self.form == "over":
                 out = lax.dynamic_update_index_in_dim(out, made, (t - late) % m, 0)
+            elif self.form in ("first_over", "rows_over"):
+                slot = jnp.clip(t - late, self.wrong == "lower", m - 1 - (self.wrong == "upper"))
+                size = len(made) if self.form == "rows_over" else 1
+                out = lax.dynamic_update_slice_in_dim(
+                    out.reshape(m * size, -1, 3), made.reshape(size, -1, 3), slot * size, 0
+                )
+                out = out.reshape(xs.shape)
             state = made if self.hands_on_first else lax.ppermute(made, "s", pairs)
             if self.wrong == "stopped":
                 state = jnp.where(me == last, state, lax.stop_gradient(state))
@@ -140,6 +147,8 @@ RIGHT = {
     "few_batches": replace(PLAIN, batches=3),
     "over": replace(PLAIN, form="over"),
     "in_place": replace(PLAIN, form="in_place"),
+    "first_over": replace(PLAIN, form="first_over"),
+    "rows_over": replace(PLAIN, form="rows_over"),
     "list": replace(PLAIN, form="list"),
     "hands_on_first": replace(PLAIN, hands_on_first=True, is_ring=False),
     "backwards": replace(PLAIN, is_backwards=True),
@@ -163,6 +172,8 @@ RIGHT_SLOPES = {
     "inner_copies": replace(RIGHT["inner_copies"], gradient=(0,)),
     "few_stages": replace(SLOPE, stages=5),
     **{name: replace(RIGHT[name], gradient=(0,)) for name in "slots in_place few_batches backwards copies".split()},
+    "first_over": replace(PLAIN, form="first_over", gradient=(0, 1)),
+    "rows_over": replace(PLAIN, form="rows_over", stages=4, gradient=(0,)),
     "by_inputs": replace(SLOPE, gradient=(1,)),
     "by_both": replace(SLOPE, form="slots", gradient=(0, 1)),
     "by_inputs_backwards": replace(RIGHT["backwards"], gradient=(1,)),
@@ -194,6 +205,7 @@ WRONG_SLOPES += [
     for form in ("list", "slots")
 ]
 WRONG_SLOPES += [replace(SLOPE, form="in_place", wrong=wrong) for wrong in ("slot", "any", "reversed")]
+WRONG_SLOPES += [replace(SLOPE, form="first_over", wrong=wrong) for wrong in "slot lower upper short stage".split()]
 WRONG_SLOPES += [
     replace(SLOPE, function=function, wrong=wrong)
     for function, some in ((gelu, "stopped odd_device"), (relu, "late stopped"))
@@ -229,6 +241,7 @@ WRONG = [
     *(replace(PLAIN, form="list", wrong=wrong) for wrong in ("late", "sliced", "stage", "short", "no_sum")),
     *(replace(PLAIN, form="in_place", wrong=wrong) for wrong in ("slot", "any", "short")),
     *(replace(PLAIN, form="over", wrong=wrong) for wrong in ("slot", "stage", "short")),
+    *(replace(PLAIN, form="first_over", wrong=wrong) for wrong in ("slot", "lower", "upper", "short", "stage")),
     *(replace(PLAIN, hands_on_first=True, wrong=wrong) for wrong in ("rotation", "late", "slot")),
     replace(PLAIN, layers=2, wrong="layers"),
     replace(RIGHT["copies"], wrong="rotation"),
