@@ -120,7 +120,10 @@ def by_rank(bound: Collection[Var], p: Poly) -> Poly:
 
 
 def _asked_of_rank(guard: Guard, bound: Collection[Var]) -> Poly | None:
-    """`[order f at b = w]` as `[order (order f) at w = b]`, where w is an element; None of other conditions."""
+    """`[order f at b = w]` as `[order (order f) at w = b]`, where w is an element; None of other conditions.
+
+    An element that is a number is asked as it is: where all are written out, no sum over them becomes one in order.
+    """
     for part, c in guard.form.items:
         which = own_value(part)
         if abs(c) != 1 or not is_ordered(which, ORDER) or which.indices[-1].free.isdisjoint(bound):
@@ -129,7 +132,7 @@ def _asked_of_rank(guard: Guard, bound: Collection[Var]) -> Poly | None:
         element = expr.scale(expr.subtract(expr.constant(guard.lo or 0), rest), c)
         b = expr.fresh("f", which.tensor.bound[0].size)
         fixed = (element, *which.indices[:-1])
-        if not all(e.free.isdisjoint(bound) for e in fixed):
+        if not element.items or not all(e.free.isdisjoint(bound) for e in fixed):
             continue
         permutation = algebra.read(which.tensor, (*which.indices[:-1], expr.of_var(b))).atom
         if permutation is not None:
