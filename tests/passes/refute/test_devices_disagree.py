@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh, PartitionSpec
+from jax.sharding import AbstractMesh, AxisType, PartitionSpec
 
 import hlo_verify
 from hlo_verify.diagnostics import Mismatch
@@ -33,7 +33,7 @@ def gradient(reduced: Callable[[Any], Any], x: Any, g: Any) -> Any:
 
 def report(body: Callable[..., Any], out: PartitionSpec = WHOLE) -> hlo_verify.Report:
     """Of a function of rows that are split over both axes of 2 × 2 devices, and of what all of them hold."""
-    mesh = AbstractMesh((2, 2), ("a", "b"))
+    mesh = AbstractMesh((2, 2), ("a", "b"), axis_types=(AxisType.Auto,) * 2)
     step = jax.shard_map(body, mesh=mesh, in_specs=(P(("a", "b")), P()), out_specs=out, check_vma=False)
     found = hlo_verify.check(jax.jit(step), X, G)
     assert isinstance(found, hlo_verify.Report)
@@ -96,7 +96,7 @@ def test_what_constants_were_rounded_by_is_no_difference(name: str) -> None:
 
 @pytest.mark.parametrize("name", ROUNDED)
 def test_nor_is_it_between_two_programs_with_the_same_constants(name: str) -> None:
-    mesh = AbstractMesh((4,), ("d",))
+    mesh = AbstractMesh((4,), ("d",), axis_types=(AxisType.Auto,))
 
     def both(f: Callable[[Any], Any]) -> Callable[[Any], Any]:
         return lambda g: (f(g), [c * g for c in (0.9, 0.1, 0.2, 0.02)])
@@ -122,7 +122,7 @@ def test_the_report_says_which_devices_differ() -> None:
 
 def test_a_reference_says_what_is_wrong() -> None:
     """The logical result is the same on all devices: it tells more than they do."""
-    mesh = AbstractMesh((4,), ("d",))
+    mesh = AbstractMesh((4,), ("d",), axis_types=(AxisType.Auto,))
     body = partial(gradient, lambda g: g)
     step = jax.shard_map(body, mesh=mesh, in_specs=(P("d"), P()), out_specs=P(), check_vma=False)
     found = hlo_verify.check(body, step, X, G)
