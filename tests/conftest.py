@@ -99,7 +99,9 @@ def _part(config: pytest.Config, option: str) -> sampling.Part | None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
-    """What a test cost goes with its report to the process that writes it down."""
+    """What a test cost goes with its report to the process that writes it down, if that is asked for."""
+    if not item.config.getoption("write_costs"):
+        return (yield)
     before = _processor()
     try:
         return (yield)

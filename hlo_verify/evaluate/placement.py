@@ -198,7 +198,7 @@ def _are_finite(values: Array) -> Array:
 def _is_finite(value: Any) -> bool:
     if not is_real(value):
         return value is not UNDEFINED
-    return not isinstance(value, Special) and not is_unknown(value) and bool(value.is_finite())
+    return not isinstance(value, Special) and bool(value.is_finite())
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,9 +155,8 @@ class Confirmer:
             whole, local = self._both(inputs, results, stage, is_strict)
             found = {n: self._apart(whole, local, n) for n in results}
         said.work += whole.work + local.work
-        faint = []
+        faint, as_written = [], is_strict and self.assumes_rounded
         for n, apart in found.items():
-            as_written = is_strict and self.assumes_rounded
             if apart is not None and (not as_written or _is_clear(apart, CLEARLY)):
                 said.differences[n] = replace(apart, as_written=as_written)
                 said.open.pop(n, None)

@@ -114,22 +114,22 @@ class Refuter:
         is_late = self._search(open_)
         if self.search.found(open_):
             self._start()
-        results = [self._with_doubt(result) for result in report.results]
-        kept = []
+        results, kept, denied = list(report.results), [], set[int]()
         allowance = Allowance.of(session)
         for found in self.search.counterexamples(open_):
             self._check_proofs(found, report)
             replayed = replay(found, self._executor)
             for n, values in replayed.denied.items():
                 reason = _denied(found.differences[n], *values)
-                results[n] = replace(results[n], reason=reason, code=Internal.DISAGREEMENT)
+                results[n] = replace(self._with_doubt(results[n]), reason=reason, code=Internal.DISAGREEMENT)
+            denied |= replayed.denied.keys()
             found = replace(found, differences={n: d for n, d in found.differences.items() if n not in replayed.denied})
             if found.differences:
                 kept.append(found)
                 _conclude(results, found, replayed, examination.leads, allowance)
         if kept and self.search.confirmer.assumes_rounded:
             report = replace(report, assumptions=(*report.assumptions, ASSUMPTION))
-        results = [_without_doubt(result, first.reason) for result, first in zip(results, report.results, strict=True)]
+        results = [result if result.index in denied else self._with_doubt(result) for result in results]
         report = replace(report, results=tuple(results))
         return Refutation(out_of_time(report, session) if is_late else report, tuple(kept))
 
@@ -175,15 +175,6 @@ class Refuter:
 def refuter(logical: Module, partitioned: Module, session: Session | None = None) -> Refuter:
     """For a pair of modules. Raises `InputError` where they are none."""
     return Refuter(Search(pair_of(logical, partitioned), session or Session()))
-
-
-def _without_doubt(result: Result, reason: str) -> Result:
-    """A result, of which there is no doubt any more where it is refuted: the reason that it had before, but where that
-    is that devices disagree."""
-    if result.verdict is not Verdict.REFUTED:
-        return result
-    is_known = result.code is Mismatch.DEVICES_DISAGREE
-    return replace(result, reason=result.reason if is_known else reason, seems_to_differ=False)
 
 
 def _denied(apart: Difference, expected: float, got: float) -> str:

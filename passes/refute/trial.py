@@ -164,9 +164,9 @@ def local_arguments(pair: Pair, inputs: Sequence[Blocks], maps: Maps | None = No
     return tuple(held(*each) for each in zip(inputs, pair.arguments, strict=True))
 
 
-def exceeds_rounding(trial: Trial, found: dict[int, Difference], limits: Limits | None = None) -> dict[int, Difference]:
+def exceeds_rounding(trial: Trial, found: dict[int, Difference]) -> dict[int, Difference]:
     """Those differences that rounding cannot explain: single precision moves neither value by nearly as much."""
-    moved, _ = _moved_by_single_precision(trial.pair, trial.inputs, found, limits or Limits(trial.elements))
+    moved, _ = _moved_by_single_precision(trial.pair, trial.inputs, found, Limits(trial.elements))
     return {n: found[n] for n, by in moved.items() if found[n].size > NOISE * by or not np.isfinite(found[n].size)}
 
 
@@ -180,14 +180,12 @@ def within_rounding(
     return {n for n, by in moved.items() if not found[n].size > NOISE * by}, work
 
 
-def beyond_noise(
-    trial: Trial, found: dict[int, Difference], limits: Limits | None = None
-) -> tuple[dict[int, Difference], float]:
+def beyond_noise(trial: Trial, found: dict[int, Difference]) -> tuple[dict[int, Difference], float]:
     """Those differences that are more than what double precision makes of equal values, and the work of finding out.
 
     Single precision moves a value by some 2^29 times what double precision does.
     """
-    limits = limits or Limits(trial.elements)  # a loop makes what no difference is about, too: as little as before
+    limits = Limits(trial.elements)  # a loop makes what no difference is about, too: as little as before
     moved, work = _moved_by_single_precision(trial.pair, trial.inputs, found, limits)
     noise = {n: NOISE * float(np.finfo(np.float64).eps / np.finfo(np.float32).eps) * by for n, by in moved.items()}
     hidden = [n for n, least in noise.items() if np.isfinite(least) and found[n].size <= least]

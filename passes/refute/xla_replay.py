@@ -111,7 +111,7 @@ def _of(device: int, apart: Difference, got: Any) -> Any:
 def _at(apart: Difference, got: Any) -> Iterator[Any]:
     """What the devices that hold the element have there; of a module that is not global, one device."""
     if not isinstance(got, Shards):
-        yield got[(apart.device, *apart.local_element)]
+        yield _of(apart.device, apart, got)
         return
     shape = got.values.shape[1:]
     for device, start in enumerate(got.starts):

@@ -65,9 +65,9 @@ def slow(items: Iterable[pytest.Item], seed: int) -> set[str]:
     return found
 
 
-def others_than(part: Part, listed: str) -> set[str]:
+def others_than(part: Part, text: str) -> set[str]:
     """The names of costly tests that are not in a part of them: they are dealt out, for parts that cost the same."""
-    names = [line.partition(" ")[2] for line in listed.splitlines()]
+    names = [line.partition(" ")[2] for line in text.splitlines()]
     return {name for at, name in enumerate(names) if at % part.of != part.number - 1}
 
 
