@@ -28,7 +28,7 @@ from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.extrema import reduce_boolean
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Monomial, Number, Poly, Read, make_poly
+from hlo_verify.terms.term import ONE, ZERO, Guard, Monomial, Number, Poly, Read, make_poly
 
 
 def _in_pieces(term: Poly, places: AbstractSet[Var], dtype: str) -> Poly | None:
@@ -40,7 +40,9 @@ def _in_pieces(term: Poly, places: AbstractSet[Var], dtype: str) -> Poly | None:
     the whole concatenation, as heavy terms have, is opened first.
     """
     items = _without_name(term).items
-    held = [[a for a, _ in mono if isinstance(a, Guard) and _is_place(a) and a.free <= places] for mono, _ in items]
+    held = [
+        [guard for guard in guards.guards_of(mono) if _is_place(guard) and guard.free <= places] for mono, _ in items
+    ]
     if not all(held):
         return None
     asked = _telling_apart(held)
@@ -81,11 +83,9 @@ def _without_name(term: Poly) -> Poly:
     return algebra.scale(unfold(atom)[1][0], c) if isinstance(atom, Read) and atom.tensor.kind == "term" else term
 
 
-def _is_place(atom: Atom) -> bool:
-    """Whether an atom says where an element is, and nothing of what any tensor holds."""
-    return isinstance(atom, Guard) and not any(
-        isinstance(a, Opaque) and a.operator == "value" for a, _ in atom.form.items
-    )
+def _is_place(guard: Guard) -> bool:
+    """Whether a condition says where an element is, and nothing of what any tensor holds."""
+    return not any(isinstance(a, Opaque) and a.operator == "value" for a, _ in guard.form.items)
 
 
 def _product(dtype: str, bound: Sequence[Var], sides: Sequence[tuple[Value, Sequence[Index]]]) -> Poly:

@@ -110,10 +110,14 @@ def written_in_part(t: Var, before: Var, now: Poly, after: Poly, initial: Poly, 
 
 def written_before(t: Var, before: Var, now: Poly, after: Poly, initial: Poly, effort: Effort) -> Poly | None:
     """What is written to in part as it is before iteration t; of what is written over by 0, once or again, as well."""
-    cleared = _cleared_before(t, before, now, after)
+    parts = _parts(before, now, after)
+    if parts is None:
+        return None
+    left, window, new = parts
+    cleared = ever_before(t, window) if new is ZERO and left is algebra.logical_not(window) else None
     if cleared is not None:
         return algebra.multiply(algebra.logical_not(cleared), initial)
-    found = parts_written(t, before, now, after, effort)
+    found = _written_once(t, parts, effort)
     if found is None:
         return None
     s = expr.fresh("f", t.size)
@@ -124,20 +128,16 @@ def written_before(t: Var, before: Var, now: Poly, after: Poly, initial: Poly, e
 
 def parts_written(t: Var, before: Var, now: Poly, after: Poly, effort: Effort) -> tuple[Poly, Poly] | None:
     """Where iteration t writes, and what, in that form; no place is written to twice."""
-    found = _parts(before, now, after)
-    if found is None or not _is_one_condition(_summed(t, found[1])):
+    parts = _parts(before, now, after)
+    return None if parts is None else _written_once(t, parts, effort)
+
+
+def _written_once(t: Var, parts: tuple[Poly, Poly, Poly], effort: Effort) -> tuple[Poly, Poly] | None:
+    """The same of what is left, the window and what is written."""
+    left, window, new = parts
+    if not _is_one_condition(_summed(t, window)):
         return None
-    left, window, new = found
     return (window, new) if cases.equal(left, algebra.logical_not(window), total=effort) else None
-
-
-def _cleared_before(t: Var, before: Var, now: Poly, after: Poly) -> Poly | None:
-    """Where the iterations before t have written 0, if they write nothing else: some may have done so again."""
-    found = _parts(before, now, after)
-    if found is None:
-        return None
-    left, window, new = found
-    return ever_before(t, window) if new is ZERO and left is algebra.logical_not(window) else None
 
 
 def _parts(before: Var, now: Poly, after: Poly) -> tuple[Poly, Poly, Poly] | None:

@@ -74,14 +74,14 @@ def _counts(p: Poly) -> list[_Count] | None:
 @once_a_session
 def _compares(source: Tensor) -> bool:
     """Whether a sum counts by comparisons of two integers that are looked up, or of one with a parameter."""
-    asked = (atom for atom, _ in source.bodies[0].items[0][0] if isinstance(atom, Guard))
+    asked = guards.guards_of(source.bodies[0].items[0][0])
     return any(isinstance(part, Opaque) for guard in asked for part, _ in guard.form.items)
 
 
 def _compared(bound: tuple[Var, ...], body: Poly) -> Iterator[_Compared]:
     """What a product of conditions on variables compares, where both are elements of one tensor in one line."""
     ((mono, _),) = body.items if len(body.items) == 1 else (((), 0),)
-    for guard in (atom for atom, _ in mono if isinstance(atom, Guard)):
+    for guard in guards.guards_of(mono):
         parts = [(part, c) for part, c in guard.form.items if isinstance(part, Opaque) and part.operator == "value"]
         for element, c in parts:
             for other, k in parts:

@@ -93,8 +93,8 @@ def _summed_in_order(p: Poly, changed: bool) -> Poly:
 @once_a_session
 def _asks_order(source: Tensor) -> bool:
     """Whether a sum has conditions on which element is at a place in order."""
-    guards_of = (atom for mono, _ in source.bodies[0].items for atom, _ in mono if isinstance(atom, Guard))
-    return any(is_ordered(own_value(part), ORDER) for guard in guards_of for part, _ in guard.form.items)
+    asked = (guard for mono, _ in source.bodies[0].items for guard in guards.guards_of(mono))
+    return any(is_ordered(own_value(part), ORDER) for guard in asked for part, _ in guard.form.items)
 
 
 def unpermuted(bound: Sequence[Var], p: Poly, *, by_inverse: bool = False) -> tuple[list[Var], Poly]:
@@ -111,11 +111,11 @@ def unpermuted(bound: Sequence[Var], p: Poly, *, by_inverse: bool = False) -> tu
 def by_rank(bound: Collection[Var], p: Poly) -> Poly:
     """The term, in which that some element is at a place in order, which hangs on variables, is asked of its rank."""
     found: dict[Atom, Poly] = {}
-    for atom in (a for mono, _ in p.items for a, _ in mono):
-        if isinstance(atom, Guard) and atom.lo == atom.hi and not atom.free.isdisjoint(bound):
-            there = _asked_of_rank(atom, bound)
+    for guard in (guard for mono, _ in p.items for guard in guards.guards_of(mono)):
+        if guard.lo == guard.hi and not guard.free.isdisjoint(bound):
+            there = _asked_of_rank(guard, bound)
             if there is not None:
-                found[atom] = there
+                found[guard] = there
     return algebra.with_atoms(p, found.get) if found else p
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any, Protocol
 
 import numpy as np
@@ -254,8 +253,7 @@ def _named(term: Poly, dtype: str) -> Poly:
     """
     if not is_float(dtype) or not term.items:
         return _by_name(term, dtype if dtype == "i1" else "")
-    content = algebra.content(term)
-    return algebra.scale(_by_name(algebra.scale(term, 1 / Fraction(content)), ""), content)
+    return algebra.up_to_scale(term, lambda p: _by_name(p, ""))
 
 
 def _by_name(term: Poly, dtype: str) -> Poly:

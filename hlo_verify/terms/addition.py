@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from math import gcd, lcm
 
@@ -146,3 +147,10 @@ def content(p: Poly) -> Number:
     """The greatest positive number that leaves whole coefficients when they are divided by it; p is not zero."""
     parts = [Fraction(c) for _, c in p.items]
     return plain(Fraction(gcd(*(c.numerator for c in parts)), lcm(*(c.denominator for c in parts))))
+
+
+def up_to_scale(p: Poly, function: Callable[[Poly], Poly]) -> Poly:
+    """What a function makes of a term without its content, times that, so that it is asked one term of all that differ
+    in scale; p is not zero."""
+    amount = content(p)
+    return scale(function(scale(p, 1 / Fraction(amount))), amount)

@@ -7,7 +7,7 @@ into products; what cannot be expressed stays an uninterpreted function (`laws`)
 from __future__ import annotations
 
 from hlo_verify.terms import guards
-from hlo_verify.terms.addition import build, content, difference, of_index, scale
+from hlo_verify.terms.addition import build, content, difference, of_index, scale, up_to_scale
 from hlo_verify.terms.machine import as_index, split_affine
 from hlo_verify.terms.products import (
     add,
@@ -50,6 +50,7 @@ __all__ = [
     "substitute",
     "subtract",
     "times",
+    "up_to_scale",
     "with_atoms",
 ]
 

@@ -8,7 +8,6 @@ like that.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
@@ -65,8 +64,7 @@ def _definition(source: Tensor) -> tuple[list[Var], Poly]:
         return places, remade(source, bound, made, at[len(source.params) :])
     common = _common(made[0])
     rest = _without(made[0], common)
-    amount = Fraction(algebra.content(rest))
-    name = algebra.scale(named(algebra.scale(rest, 1 / amount), source.dtype), amount)
+    name = algebra.up_to_scale(rest, lambda p: named(p, source.dtype))
     return places, algebra.multiply(make_poly(((common, 1),)), name) if common else name
 
 

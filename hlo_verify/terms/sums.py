@@ -18,7 +18,6 @@ What remains is defined as a tensor of its own (`definitions.define`).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence, Set
-from fractions import Fraction
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
@@ -167,14 +166,8 @@ def _in_pieces(p: Poly, bound: Set[Var]) -> Poly:
         pieces.setdefault(on, {})[tuple(item for item in mono if item not in on)] = c
     if len(pieces) == len(p.items):
         return p
-    named_pieces = ((make_poly(((on, 1),)), _by_name(algebra.build(q))) for on, q in pieces.items())
+    named_pieces = ((make_poly(((on, 1),)), algebra.up_to_scale(algebra.build(q), named)) for on, q in pieces.items())
     return algebra.add(*(algebra.multiply(on, piece) for on, piece in named_pieces))
-
-
-def _by_name(p: Poly) -> Poly:
-    """A term by a name; what differs in scale has one name."""
-    content = algebra.content(p)
-    return algebra.scale(named(algebra.scale(p, 1 / Fraction(content))), content)
 
 
 def _asks(mono: Monomial, v: Var) -> bool:
