@@ -44,7 +44,8 @@ equality             memory limits session index terms
 ops                  memory limits registered_calls diagnostics session program index terms equality
 passes.read          registered_calls diagnostics jaxlib_api program
 passes.canonicalize  diagnostics jaxlib_api program
-passes.load          collector diagnostics jaxlib_hlo jaxlib_api workers program passes.read passes.canonicalize
+passes.load          collector diagnostics jaxlib_hlo jaxlib_api workers program evaluate passes.read
+                     passes.canonicalize
 traced               diagnostics program
 plans                diagnostics schedules traced
 sources              diagnostics render program passes.load traced

@@ -109,3 +109,19 @@ class Solver(Code):
         What to do: look at the operation that the reason names; compute the difference without the cancellation.
         """,
     )
+
+    FLOATS_DECIDE = (
+        "HV311",
+        """floats may decide it otherwise than real numbers
+
+        A comparison or a rounding of numbers that hang on no argument (places, constants, what is computed of these)
+        comes out one way for all arguments, and it lies within the roundings of floats which way: `0.1 * i >= 0.3` at
+        place 3, `floor(i / 41 * 41)`, which XLA has as 40 at place 41. What holds of real numbers may not hold there,
+        so that it is equal to nothing but the same comparison of numbers that were computed alike.
+
+        In practice: masks and indices that are computed in floating point (`linspace`, `arange(0, 1, 0.1)`, a position
+        divided by a size), in another way in the one module than in the other.
+
+        What to do: compute places in integers (`10 * i >= 3 * n`, `i // n`), or in both modules alike.
+        """,
+    )

@@ -14,10 +14,11 @@ from hlo_verify.evaluate.balls import BALLS
 from hlo_verify.evaluate.blocks import Blocks, aligned, compact, replaced, scalar
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array, Maps
+from hlo_verify.evaluate.nearly import nearly
 from hlo_verify.evaluate.numbers import storage, width, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
-from hlo_verify.program.ir import MADE_BY, Function, Op
+from hlo_verify.program.ir import IN_FLOATS, MADE_BY, Function, Op
 from hlo_verify.program.op_families import KEEPS_SPLATS
 
 
@@ -55,6 +56,8 @@ def _is_lost(zero: Blocks, other: Blocks) -> bool:
 
 def _applied(op: Op, dtypes: list[str], values: list[Array], run: Run) -> Array:
     if run.is_enclosed:
+        if IN_FLOATS in op.attributes:
+            values = [nearly(each, dtype) for each, dtype in zip(values, dtypes, strict=True)]
         has_fixed_amount = bool(op.operands) and op.operands[-1] in run.fixed
         note = partial(run.note, op=op)
         found = undefined.apply(op, dtypes, values, note, run.real, has_fixed_amount=has_fixed_amount)

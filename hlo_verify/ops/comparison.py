@@ -10,6 +10,7 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit
 from hlo_verify.limits import allows
+from hlo_verify.ops import in_floats
 from hlo_verify.ops.elementwise import product
 from hlo_verify.ops.values import (
     Context,
@@ -22,7 +23,7 @@ from hlo_verify.ops.values import (
     result,
 )
 from hlo_verify.program.element_types import COMPARED, compare_types, is_float, is_integer
-from hlo_verify.program.ir import MADE_BY, SIGNED_ZERO, Op
+from hlo_verify.program.ir import IN_FLOATS, MADE_BY, SIGNED_ZERO, Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.counts import where_held
@@ -30,9 +31,7 @@ from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import (
     EQUAL,
     EQUAL_COMPLEX,
-    EQUAL_IN_FLOATS,
     EQUAL_IN_TOTAL,
-    GREATER_IN_FLOATS,
     INFINITY,
     IS_ZERO,
     LESS_IN_TOTAL,
@@ -41,7 +40,7 @@ from hlo_verify.terms.functions import (
 )
 from hlo_verify.terms.laws import apply, greater
 from hlo_verify.terms.machine import zero_together
-from hlo_verify.terms.roundings import differ_by_rounding
+from hlo_verify.terms.roundings import differ_by_rounding, shows_roundings
 from hlo_verify.terms.steps import steps
 from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Number, Poly, make_poly, of_atom
 
@@ -58,6 +57,8 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
     if is_integer(dtype) or dtype == "i1":
         test = _compare_integers(a, b, ordered)
     elif is_float(dtype) and op.attributes.get("compare_type") != "TOTALORDER":
+        if IN_FLOATS in op.attributes and not shows_roundings(algebra.subtract(a.term, b.term)):
+            return result(op, in_floats.compared(direction, a.term, b.term, op.attributes[IN_FLOATS]))
         return result(op, _compare_reals(direction, a.term, b.term))
     elif ordered:
         test = apply(_in_total(LESS_IN_TOTAL, op), (b.term, a.term))
@@ -95,8 +96,7 @@ def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
     argument's, it is a function of both.
     """
     if differ_by_rounding(a, b):
-        test = apply(GREATER_IN_FLOATS if direction in ("GT", "LE") else EQUAL_IN_FLOATS, (a, b))
-        return algebra.logical_not(test) if direction in ("LE", "NE") else test
+        return in_floats.compared(direction, a, b)
     known = _known(a), _known(b)
     if known[0] is not None and known[1] is not None:
         return ONE if COMPARED[direction](*known) else ZERO

@@ -68,6 +68,17 @@ def mantissa_bits(dtype: str) -> int:
     return int(finfo(DTYPES[dtype]).nmant)
 
 
+SPARED = 6
+"""One of so many digits of a type is not relied on (`sure_digits`)."""
+
+
+def sure_digits(dtype: str) -> int:
+    """How many binary digits of a floating-point number are right after some operations that round: a sixth less than
+    its format has, and one at least."""
+    digits = mantissa_bits(dtype) + 1
+    return digits - max(digits // SPARED, 1)
+
+
 def is_float(dtype: str) -> bool:
     """Whether a type is a real floating-point type."""
     return dtype.startswith(("f", "bf"))

@@ -31,6 +31,10 @@ UNREAD_FIELDS = "hlo_verify.fields"
 MADE_BY = "made_by"
 """The attribute of an operation that looks at the bits of computed numbers: which operations made them."""
 
+IN_FLOATS = "in_floats"
+"""The attribute of a comparison or rounding that floats may decide otherwise than real numbers, of numbers that hang on
+no argument: how these were made (`passes.load.float_jumps`)."""
+
 VANISHED = "vanished"
 """The attribute of an operation of which every result is 0, and which has neither operands nor regions then."""
 
@@ -40,7 +44,7 @@ KINDS = "kinds"
 NESTING = "nesting"
 """The attribute of a custom call that has how its operands and results are nested, where that is more than a list."""
 
-OURS = frozenset({MADE_BY, VANISHED, KINDS, NESTING})
+OURS = frozenset({MADE_BY, IN_FLOATS, VANISHED, KINDS, NESTING})
 """Attributes that operations of modules do not have by themselves, whatever these say."""
 
 SIGNED_ZERO = "a zero with a sign"

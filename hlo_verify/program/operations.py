@@ -74,6 +74,8 @@ class Family(Flag):
     """Makes numbers of the same sign of positive ones."""
     OF_POSITIVES = auto()
     """Gives no number for negative ones."""
+    JUMPS = auto()
+    """Gives what may differ by much where an operand differs by little; a conversion does so to integers."""
 
 
 NONE = None
@@ -114,7 +116,7 @@ ROWS: Mapping[str, Row] = {
     ),
     "case": Row("control", "control", "claims", Family.CONTROL | Family.BRANCHES),
     "cbrt": Row("elementwise", "elementwise", "elementwise"),
-    "ceil": Row("elementwise", "elementwise", "elementwise"),
+    "ceil": Row("elementwise", "elementwise", "elementwise", Family.JUMPS),
     "cholesky": Row("opaque", NONE, NONE, Family.REPEATABLE),
     "clamp": Row("elementwise", "elementwise", "elementwise", Family.KEEPS_INDICES),
     "collective_broadcast": Row(
@@ -123,11 +125,11 @@ ROWS: Mapping[str, Row] = {
     "collective_permute": Row(
         "collectives", "collectives", "collectives", Family.COLLECTIVE | Family.FORWARDS | Family.BY_PARTITION
     ),
-    "compare": Row("comparison", "elementwise", "elementwise"),
+    "compare": Row("comparison", "elementwise", "elementwise", Family.JUMPS),
     "complex": Row("conversion", "elementwise", NONE),
     "concatenate": Row("movement", "movement", "movement", Family.MOVES | Family.TAKES_PARTS | Family.KEEPS_INDICES),
     "constant": Row("constants", "elementwise", "elementwise", Family.FILLS),
-    "convert": Row("conversion", "elementwise", "elementwise", Family.RESHAPES | Family.KEEPS_INDICES),
+    "convert": Row("conversion", "elementwise", "elementwise", Family.RESHAPES | Family.KEEPS_INDICES | Family.JUMPS),
     "convolution": Row("contraction", "convolution", "reductions"),
     "cosine": Row("elementwise", "elementwise", "elementwise"),
     "count_leading_zeros": Row("elementwise", "elementwise", "elementwise"),
@@ -150,7 +152,7 @@ ROWS: Mapping[str, Row] = {
     "exponential": Row("elementwise", "elementwise", "elementwise"),
     "exponential_minus_one": Row("elementwise", "elementwise", "elementwise"),
     "fft": Row("fourier", "fourier", NONE, Family.REPEATABLE),
-    "floor": Row("elementwise", "elementwise", "elementwise"),
+    "floor": Row("elementwise", "elementwise", "elementwise", Family.JUMPS),
     "gather": Row("indexing", "selection", "movement", Family.LOOKS_UP | Family.INDEXED),
     "get_dimension_size": Row("dynamic", "elementwise", NONE),
     "if": Row("control", "control", "claims", Family.CONTROL | Family.BRANCHES),
@@ -181,7 +183,7 @@ ROWS: Mapping[str, Row] = {
     "reduce_precision": Row("conversion", "elementwise", "elementwise"),
     "reduce_scatter": Row("collectives", "collectives", "collectives", Family.COLLECTIVE | Family.REDUCES),
     "reduce_window": Row("windows", "windows", "reductions"),
-    "remainder": Row("elementwise", "elementwise", "elementwise"),
+    "remainder": Row("elementwise", "elementwise", "elementwise", Family.JUMPS),
     "replica_id": Row("collectives", "collectives", "collectives", Family.NUMBERS_DEVICES),
     "reshape": Row(
         "movement", "movement", "movement", Family.RESHAPES | Family.MOVES | Family.KEEPS_SPLATS | Family.KEEPS_INDICES
@@ -189,8 +191,8 @@ ROWS: Mapping[str, Row] = {
     "reverse": Row("movement", "movement", "movement", Family.MOVES),
     "rng": Row("opaque", NONE, NONE, Family.NEW),
     "rng_bit_generator": Row("opaque", NONE, NONE),
-    "round_nearest_afz": Row("elementwise", "elementwise", "elementwise"),
-    "round_nearest_even": Row("elementwise", "elementwise", "elementwise"),
+    "round_nearest_afz": Row("elementwise", "elementwise", "elementwise", Family.JUMPS),
+    "round_nearest_even": Row("elementwise", "elementwise", "elementwise", Family.JUMPS),
     "rsqrt": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES),
     "scatter": Row("scatter", "scatter", "reductions", Family.INDEXED),
     "select": Row("elementwise", "elementwise", "elementwise", Family.KEEPS_INDICES),
@@ -199,7 +201,7 @@ ROWS: Mapping[str, Row] = {
     "shift_left": Row("bits", "elementwise", NONE),
     "shift_right_arithmetic": Row("bits", "elementwise", NONE),
     "shift_right_logical": Row("bits", "elementwise", NONE),
-    "sign": Row("elementwise", "elementwise", "elementwise"),
+    "sign": Row("elementwise", "elementwise", "elementwise", Family.JUMPS),
     "sine": Row("elementwise", "elementwise", "elementwise"),
     "slice": Row(
         "movement", "movement", "movement", Family.MOVES | Family.SLICES | Family.TAKES_PARTS | Family.KEEPS_INDICES

@@ -32,9 +32,10 @@ INFINITE = 2
 
 TOTAL = frozenset(
     """
-    abs asinh atan atan2 bessel_i1e cbrt ceil complex cosh cosine element erf erfc exponential exponential_minus_one
-    floor imag logistic maximum minimum multiply real reduce_precision round_nearest_afz round_nearest_even sign sine
-    sinh tanh zero_times
+    abs asinh atan atan2 bessel_i1e cbrt ceil ceil_in_floats complex cosh cosine element erf erfc exponential
+    exponential_minus_one floor floor_in_floats imag logistic maximum minimum multiply real reduce_precision
+    round_nearest_afz round_nearest_afz_in_floats round_nearest_even round_nearest_even_in_floats sign sign_in_floats
+    sine sinh tanh zero_times
     """.split()
 )
 """Functions of real numbers that have a value for all of them, but for `reduce_precision` to a narrower exponent."""

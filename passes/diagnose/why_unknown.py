@@ -6,18 +6,26 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hlo_verify.diagnostics import Code, Diagnostic, Solver
 from hlo_verify.equality.backend import Limit, Unknown
+from hlo_verify.program.ir import IN_FLOATS
 from hlo_verify.terms.places import values_in_places
-from hlo_verify.terms.term import Apply, Poly, Read, Tensor
+from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor
 
 
 def code_of(terms: Sequence[Poly], unsupported: Iterable[Diagnostic]) -> Code:
-    """The code of the first operation that was not understood among those that the terms depend on, if there is one.
+    """The code of the first operation that was not understood among those that the terms depend on, if there is one;
+    else of what floats decide, if they depend on that.
 
     `unsupported` are those of both modules, in order.
     """
-    unknown = {(tensor.name.partition(".")[2], str(tensor.location)) for tensor in _opaque_tensors(terms)}
+    atoms = list(_atoms(terms))
+    unknown = {
+        (atom.tensor.name.partition(".")[2], str(atom.tensor.location))
+        for atom in atoms
+        if isinstance(atom, Read) and atom.tensor.kind == "opaque"
+    }
     found = (said.code for said in unsupported if (said.operation, said.location) in unknown)
-    return next(found, Solver.NO_PROOF)
+    in_floats = any(isinstance(atom, Apply) and atom.function.name.endswith(IN_FLOATS) for atom in atoms)
+    return next(found, Solver.FLOATS_DECIDE if in_floats else Solver.NO_PROOF)
 
 
 def budget(unanswered: Iterable[Unknown]) -> Code:
@@ -28,8 +36,8 @@ def budget(unanswered: Iterable[Unknown]) -> Code:
     return Solver.TIME_LIMIT if Limit.TIME in limits else Solver.NO_PROOF
 
 
-def _opaque_tensors(terms: Iterable[Poly]) -> Iterator[Tensor]:
-    """The results of operations that were not understood, in the terms and in what they are defined by."""
+def _atoms(terms: Iterable[Poly]) -> Iterator[Atom]:
+    """What terms are made of, and what that is defined by, each once."""
     todo = list(terms)
     seen_terms: set[Poly] = set()
     seen: set[Tensor] = set()
@@ -42,9 +50,9 @@ def _opaque_tensors(terms: Iterable[Poly]) -> Iterator[Tensor]:
             for atom, _ in mono:
                 if isinstance(atom, Apply):
                     todo.extend(atom.args)
-                elif isinstance(atom, Read) and atom.tensor not in seen:
+                elif isinstance(atom, Read):
+                    if atom.tensor not in seen:
+                        todo.extend(atom.tensor.bodies)
                     seen.add(atom.tensor)
-                    todo.extend(atom.tensor.bodies)
-                    if atom.tensor.kind == "opaque":
-                        yield atom.tensor
+                yield atom
                 todo.extend(values_in_places(atom))

@@ -45,6 +45,17 @@ NEAR: dict[str, tuple[Places, int]] = {
     "the last of a line": (lambda i: jnp.linspace(0, 1, SIZE)[i] >= 0.4, 6),
     "cut": (lambda i: (0.7 * i).astype(jnp.int32) >= 7, 10),
     "rounded down": (lambda i: jnp.floor(0.7 * i) >= 7, 10),
+    "no less than a number": (lambda i: jnp.maximum(0.1 * i, 0.7) > 0.7, 7),
+    "a square": (lambda i: (0.1 * i) ** 2 > 0.49, 7),
+    "through a function": (lambda i: jnp.exp(0.1 * i) > jnp.exp(0.7), 7),
+    "by a number and back": (lambda i: jnp.floor(i / 7 * 7) >= 7, 7),
+    "as an integer": (lambda i: (i / 7 * 14).astype(jnp.int32) == 2 * i, 7),
+    "by its sign": (lambda i: jnp.sign(0.1 * i - 0.7) > 0, 7),
+    "by what is left": (lambda i: (0.1 * i) % 0.7 < 0.1, 7),
+    "a root": (lambda i: jnp.floor(jnp.sqrt(i.astype(jnp.float32)) ** 2) >= 7, 7),
+    "of few digits": (lambda i: i.astype(jnp.bfloat16) * jnp.bfloat16(0.1) >= jnp.bfloat16(0.3), 3),
+    "of more digits than there are": (lambda i: 5000001.0 * i + 1 > 5000001.0 * i, 15),
+    "by a sum": (lambda i: 0.35 * i < jnp.mean(jnp.arange(8) * 0.1), 1),
 }
 """With the place where it hangs on roundings."""
 
@@ -57,6 +68,16 @@ def test_what_floats_may_say_otherwise(name: str) -> None:
     said = np.asarray(asked(jnp.arange(SIZE)))
     for table in (said, said ^ (np.arange(SIZE) == place)):
         assert verdict(asked, lambda i, table=table: jnp.asarray(table)[i]) is not Verdict.PROVED
+
+
+def test_numbers_that_were_computed_otherwise() -> None:
+    """The same real numbers, by the same operations in another order, or on other constants."""
+    ways: list[Places] = [lambda i: i / 7 * 7, lambda i: i * 7 / 7, lambda i: i / 11 * 11]
+    for whole in ways:
+        for local in ways:
+            equal = verdict(lambda i, f=whole: jnp.floor(f(i)) >= i, lambda i, f=local: jnp.floor(f(i)) >= i)
+            assert (equal is Verdict.PROVED) == (whole is local)
+    assert verdict(lambda i: i / 7 * 7 > i, lambda i: i < i / 7 * 7) is Verdict.PROVED
 
 
 @pytest.mark.parametrize(

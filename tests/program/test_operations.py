@@ -152,6 +152,7 @@ APART = {
     "passes.refute.mean_repairs": "what lies between a mean and a result, and changes no value",
     "linter.precision": "how what HLO computes grows with a scalar, and what keeps its scale",
     "linter.placement": "rules of where values lie, in the opcodes of HLO",
+    "passes.load.float_jumps": "what floats round, and how well it is known, which is said there alone",
     "passes.recheck.formulas": REDUCERS,
     "passes.chain.amplified": REDUCERS,
     "passes.chain.masking_numbers": "what starts from a number, or shifts one, which is said there alone",

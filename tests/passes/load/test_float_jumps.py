@@ -1,0 +1,112 @@
+"""Which comparisons and roundings are marked, of numbers that hang on no argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+from jax.sharding import AbstractMesh, AxisType
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+from hlo_verify.passes.load.load import load
+from hlo_verify.program.ir import IN_FLOATS, operations
+from hlo_verify.program.op_families import JUMPS
+
+SIZE = 16
+Places = Callable[[jax.Array], jax.Array]
+
+
+def marks(function: Places) -> list[bool]:
+    """Of every comparison and rounding of floats that a program is made of, whether it is marked."""
+    text = jax.jit(lambda x: x * function(jnp.arange(SIZE))).lower(jnp.zeros(SIZE)).as_text()
+    module = load(text)
+    types = {v: t.dtype for op in operations(module.main) for v, t in zip(op.results, op.types, strict=True)}
+    jumps = [op for op in operations(module.main) if op.name in JUMPS and types.get(op.operands[0], "").startswith("f")]
+    return [IN_FLOATS in op.attributes for op in jumps if op.name != "convert" or not op.types[0].dtype.startswith("f")]
+
+
+@pytest.mark.parametrize(
+    ("function", "is_marked"),
+    [
+        (lambda i: 0.1 * i > 0.7, True),
+        (lambda i: 0.1 * i > 0.75, False),
+        (lambda i: i / 7 >= 1, False),
+        (lambda i: i / 7 * 7 >= i, True),
+        (lambda i: i / 8 >= 1, False),
+        (lambda i: i * 0.375 - 3 > 0, False),
+        (lambda i: 1.5 * i * 4 / 12 > 3.25, False),
+        (lambda i: jnp.floor((i + 0.5) * 5 / SIZE), False),
+        (lambda i: jnp.floor((i + 0.5) * 7 / 5), False),
+        (lambda i: jnp.floor(i / 5 * 35), True),
+        (lambda i: i / 3 >= 2, False),
+        (lambda i: jnp.exp(0.0 * i) >= 1, True),
+        (lambda i: jnp.round(0.3 * i), True),
+        (lambda i: jnp.round(0.3 * i + 0.01), False),
+        (lambda i: (0.3 * i).astype(jnp.int32), True),
+        (lambda i: (0.3 * i + 0.05).astype(jnp.int32), False),
+        (lambda i: jnp.sign(jnp.sin(i + 0.5)), False),
+        (lambda i: jnp.sum(0.1 * i) > 3, True),
+        (lambda i: jnp.sum(1.0 * i) > 3, False),
+        (lambda i: i.astype(jnp.float32) > 7, False),
+    ],
+)
+def test_what_floats_may_decide_otherwise(function: Places, is_marked: bool) -> None:
+    assert marks(lambda i: function(i) * 1.0) == [is_marked]
+
+
+def test_numbers_of_arguments_are_not_asked_for() -> None:
+    text = jax.jit(lambda x: jnp.floor(0.1 * x)).lower(jnp.zeros(SIZE)).as_text()
+    assert not any(IN_FLOATS in op.attributes for op in operations(load(text).main))
+
+
+def test_a_loop_has_the_marks_too() -> None:
+    def turn(_: int, x: jax.Array) -> jax.Array:
+        return x + jnp.floor(jnp.arange(SIZE) / 7 * 7)
+
+    text = jax.jit(lambda x: lax.fori_loop(0, 3, turn, x)).lower(jnp.zeros(SIZE)).as_text()
+    assert [op.name for op in operations(load(text).main) if IN_FLOATS in op.attributes] == ["floor"]
+
+
+def test_constants_alone_may_be_decided_otherwise() -> None:
+    """`floor(c * 3)` of 0.333333343, as a pass has it that folds 1/3: one float below 1, or 1."""
+
+    def shard(x: jax.Array) -> jax.Array:
+        return x * jnp.floor(lax.optimization_barrier(jnp.float32(1 / 3)) * 3)
+
+    mesh = AbstractMesh((2,), ("x",), axis_types=(AxisType.Auto,))
+    mapped = jax.shard_map(shard, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+    x = jax.ShapeDtypeStruct((4,), jnp.float32)
+    for plain in (lambda x: x, lambda x: 0 * x):
+        assert hlo_verify.check(plain, mapped, x).verdict is Verdict.UNKNOWN
+
+
+MANY = 70_000
+"""So many columns that XLA does not run the modules."""
+
+
+@pytest.mark.parametrize("columns", [1, MANY])
+def test_a_table_of_what_floats_give_is_not_refuted(columns: int) -> None:
+    """XLA multiplies by 1/41, so that 40 is at 41: neither the one nor the other is said to be so."""
+    places = jnp.arange(64.0)
+    table = np.asarray(jax.jit(lambda: jnp.floor(jnp.arange(64.0) / 41 * 41))())
+    assert table[41] == 40
+
+    def plain(x: jax.Array) -> jax.Array:
+        return jnp.floor(places / 41 * 41)[:, None] * x
+
+    def shard(x: jax.Array, table: np.ndarray) -> jax.Array:
+        return jnp.asarray(table)[lax.axis_index("x") * 32 + jnp.arange(32)][:, None] * x
+
+    mesh = AbstractMesh((2,), ("x",), axis_types=(AxisType.Auto,))
+    for held in (table, np.arange(64.0, dtype=np.float32)):
+        mapped = jax.shard_map(
+            lambda x, held=held: shard(x, held), mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False
+        )
+        x = jax.ShapeDtypeStruct((64, columns), jnp.float32)
+        assert hlo_verify.check(plain, mapped, x).verdict is Verdict.UNKNOWN
