@@ -33,6 +33,11 @@ def is_rounded(c: Number) -> bool:
     return (k.denominator > 1 and _odd(k.numerator) > SHORT) or _odd(k.denominator) > LONG
 
 
+def is_binary(c: Number) -> bool:
+    """Whether some float is the number: none is a third, or a 41st that truth values are averaged with."""
+    return _odd(Fraction(c).denominator) == 1
+
+
 def _odd(n: int) -> int:
     """A number without its powers of two."""
     n = abs(n)
@@ -40,9 +45,13 @@ def _odd(n: int) -> int:
 
 
 def differ_by_rounding(a: Poly, b: Poly) -> bool:
-    """Whether two numbers that are made of places and constants alone, some of them rounded, differ somewhere by no
-    more than is rounded off, in any case of the conditions that they are made of."""
-    if not any(is_rounded(c) or abs(Fraction(c)) >= WHOLE for p in (a, b) for _, c in p.items):
+    """Whether two numbers that are made of places, counts and constants alone, some of them rounded, differ somewhere
+    by no more than is rounded off, in any case of the conditions that they are made of.
+
+    Fractions that no float is, as counts are averaged with, may be rounded so that they do not add up to what they
+    are: the mean of 41 truth values that all hold is less than 1, where XLA multiplies by 1/41."""
+    numbers = [c for p in (a, b) for _, c in p.items]
+    if not any(is_rounded(c) or not is_binary(c) or abs(Fraction(c)) >= WHOLE for c in numbers):
         return False
     constants = [abs(Fraction(dict(p.items).get((), 0))) for p in (a, b)]
     return _comes_near(subtract(a, b), sum(constants, Fraction(0)))
@@ -68,19 +77,36 @@ def _comes_near(rest: Poly, size: Fraction) -> bool:
         return False
     beside = Fraction(dict(rest.items).get((), 0))
     near = _nearest(*found, -beside)
-    return any(0 < abs(at + beside) <= ROUNDING * (abs(at) + abs(beside) + size) for at in near)
+    is_averaged = _counts(rest) and not is_binary(found[0])
+    return any(
+        (at + beside or (is_averaged and at)) and abs(at + beside) <= ROUNDING * (abs(at) + abs(beside) + size)
+        for at in near
+    )
+
+
+def _counts(p: Poly) -> bool:
+    """Whether a multiple of one atom, beside a constant, is one of a count."""
+    return any(mono and not isinstance(mono[0][0], Ix) for mono, _ in p.items)
 
 
 def _of_places(p: Poly) -> tuple[Fraction, int, int] | None:
-    """What a multiple of a place and a constant has as many times as an integer between two others, beside the
-    constant; None of another term."""
+    """What a multiple of a place or a count has as many times as an integer between two others, beside a constant;
+    None of another term."""
+    from hlo_verify.terms.counts import range_of_count  # which compares counts
+
     factor, first, last = Fraction(0), 0, 0
     for mono, c in p.items:
         if not mono:
             continue
         atom, n = mono[0]
-        if factor or len(mono) > 1 or n != 1 or not isinstance(atom, Ix) or not atom.index.items:
+        if factor or len(mono) > 1 or n != 1:
             return None
+        if not isinstance(atom, Ix) or not atom.index.items:
+            ends = range_of_count(atom)
+            if ends is None:
+                return None
+            factor, (first, last) = Fraction(c), ends
+            continue
         step = gcd(atom.index.const, *(k for _, k in atom.index.items))
         factor, first, last = Fraction(c) * step, atom.index.lo // step, atom.index.hi // step
     return factor, first, last

@@ -95,3 +95,25 @@ def test_numbers_that_were_computed_otherwise() -> None:
 def test_what_no_rounding_decides(asked: Places, place: int) -> None:
     assert verdict(asked, lambda i: i >= place) is Verdict.PROVED
     assert verdict(asked, lambda i: i >= place - 1) is not Verdict.PROVED
+
+
+def of_all(whole: Callable[[jax.Array], jax.Array], local: Callable[[jax.Array], jax.Array], size: int) -> Verdict:
+    """Of what is asked of all elements, and of devices' own."""
+    x = jax.ShapeDtypeStruct((size,), jnp.bool_)
+    mapped = jax.shard_map(local, mesh=MESH, in_specs=P("x"), out_specs=P(), check_vma=False)
+    return hlo_verify.check(whole, mapped, x, refute=False).verdict
+
+
+def mean(holds: jax.Array) -> jax.Array:
+    return lax.pmean(jnp.mean(holds.astype(jnp.float32)), "x")
+
+
+@pytest.mark.parametrize(("size", "is_binary"), [(32, True), (82, False), (96, False)])
+def test_a_mean_of_all_may_be_less_than_one(size: int, is_binary: bool) -> None:
+    """XLA multiplies by 1/n, and 41 of these are less than 1; fractions of flags may add up to less, too."""
+    expected = Verdict.PROVED if is_binary else Verdict.UNKNOWN
+    assert of_all(jnp.all, lambda m: mean(m) == 1, size) is expected
+    assert of_all(jnp.all, lambda m: lax.psum(jnp.sum(m / size), "x") >= 1, size) is expected
+    assert of_all(lambda m: jnp.mean(m.astype(jnp.float32)) == 1, lambda m: mean(m) == 1, size) is Verdict.PROVED
+    assert of_all(jnp.any, lambda m: mean(m) > 0, size) is Verdict.PROVED
+    assert of_all(jnp.all, lambda m: mean(m) > 1 - 0.5 / size, size) is Verdict.PROVED
