@@ -14,7 +14,7 @@ from hlo_verify.evaluate.balls import BALLS
 from hlo_verify.evaluate.blocks import Blocks, aligned, compact, replaced, scalar
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array, Maps
-from hlo_verify.evaluate.nearly import nearly
+from hlo_verify.evaluate.nearly import decided, nearly
 from hlo_verify.evaluate.numbers import storage, width, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
@@ -57,7 +57,8 @@ def _is_lost(zero: Blocks, other: Blocks) -> bool:
 def _applied(op: Op, dtypes: list[str], values: list[Array], run: Run) -> Array:
     if run.is_enclosed:
         if IN_FLOATS in op.attributes:
-            values = [nearly(each, dtype) for each, dtype in zip(values, dtypes, strict=True)]
+            near = zip(values, dtypes, strict=True)
+            values = [decided(each) if run.decides else nearly(each, dtype) for each, dtype in near]
         has_fixed_amount = bool(op.operands) and op.operands[-1] in run.fixed
         note = partial(run.note, op=op)
         found = undefined.apply(op, dtypes, values, note, run.real, has_fixed_amount=has_fixed_amount)

@@ -99,6 +99,7 @@ def evaluate(
     literals: Literals = as_written,
     instead: Mapping[Name, Instead] | None = None,
     has_domains: bool = False,
+    decides: bool = False,
     maps: Maps | None = None,
     observe: Observer | None = None,
 ) -> Evaluation:
@@ -111,7 +112,8 @@ def evaluate(
     other elements to values, by their names, as soon as they are there. What cannot be evaluated exactly, or within the
     limits, is None, and so is what depends on it; nothing is raised for it. `watch` names values that are reported too
     (inside of a loop, those of its last turn). With `only`, nothing is evaluated but what those results and the watched
-    values need; the other results are None. With `has_domains`, the value of a function outside of its domain (`1/x`
+    values need; the other results are None. What floats may decide otherwise is not known, unless it `decides` that by
+    the numbers in the middle of enclosures. With `has_domains`, the value of a function outside of its domain (`1/x`
     where x is 0) is not known, but where no argument takes part. `maps` are those that the arguments were made with, if
     these are known. `observe` sees the results of every operation, in each turn of the loops around it.
     """
@@ -128,14 +130,14 @@ def evaluate(
         count,
         maps or Maps(),
         literals=literals,
+        decides=decides,
         instead=instead or {},
         fixed=fixed(module.main),
         observe=observe,
     )
     if has_domains:
         run.has_domains, run.independent = True, independent(module.main)
-    watched: dict[Name, Blocks | None] = dict.fromkeys(watch)
-    run.watched = watched
+    watched = run.watched = dict[Name, Blocks | None].fromkeys(watch)
     main = module.main
     types = main.argument_types
     given = [_adopted(a, type_, count, run) for a, type_ in zip(arguments, types, strict=True)]

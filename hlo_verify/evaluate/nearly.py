@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from flint import arb
 
-from hlo_verify.evaluate.intervals import INTERVALS, interval
+from hlo_verify.evaluate.intervals import INTERVALS, exact, interval, middle
 from hlo_verify.evaluate.maps import Array
 
 SURE = {"f64": 45, "f32": 20, "f16": 10, "bf16": 7}
@@ -28,3 +28,10 @@ def nearly(values: Array, dtype: str) -> Array:
         return x * about if isinstance(x, arb) and x.is_finite() else x
 
     return np.asarray(np.frompyfunc(each, 1, 1)(values), object)
+
+
+def decided(values: Array) -> Array:
+    """The numbers in the middle of enclosures."""
+    if values.dtype == INTERVALS:
+        return exact(middle(values))
+    return np.asarray(np.frompyfunc(lambda x: x.mid() if isinstance(x, arb) else x, 1, 1)(values), object)

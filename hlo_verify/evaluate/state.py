@@ -102,6 +102,8 @@ class Run:
     undefined: dict[str, None] = field(default_factory=dict)
     """What has no defined value in this evaluation, with locations; of enclosures alone."""
     literals: Literals = as_written
+    decides: bool = False
+    """Whether what floats may decide otherwise is decided as by the numbers in the middle of enclosures."""
     instead: Mapping[Name, Instead] = field(default_factory=dict)
     fixed: frozenset[Name] = frozenset()
     """Values that are the same for all arguments."""

@@ -36,9 +36,12 @@ class Stage:
     real: np.dtype[Any]
     bits: int
     limits: tuple[str, str]
+    decides: bool = False
+    """Whether what floats may decide otherwise is taken for decided as real numbers are."""
 
 
 FLOATS = Stage(INTERVALS, 53, ("interval_elements", "interval_work"))
+DECIDED = replace(FLOATS, decides=True)
 FEWEST = 64
 """The bits of the first balls."""
 
@@ -119,6 +122,13 @@ class Confirmer:
         self._leave_rounding(inputs, said)
         return said
 
+    def where_decided(self, inputs: Inputs, results: Collection[int]) -> dict[int, Difference]:
+        """Where those results differ clearly if floats decide as real numbers do: whether they do, XLA has to show."""
+        said = Confirmed()
+        self._compare(inputs, results, DECIDED, True, said, {})
+        self._leave_rounding(inputs, said)
+        return said.differences
+
     def _leave_rounding(self, inputs: Inputs, said: Confirmed) -> None:
         """Leave open what may be no more than constants were rounded by, unless it differs whatever these stand for."""
         limits = self.session.limits
@@ -191,6 +201,7 @@ class Confirmer:
         maps, devices = Maps(), 1 if self.pair.arguments is None else self.pair.devices
         held = local_arguments(self.pair, given, maps)
         asked = partial(evaluate, only=results, real=stage.real, limits=limits, literals=self._literals)
+        asked = partial(asked, decides=stage.decides)
         # what makes the logical module divide by zero is no witness; what makes a device do so, is one
         of_whole, of_parts = self._folded
         whole = asked(self.pair.logical, given, 1, has_domains=True, instead=of_whole)

@@ -19,7 +19,7 @@ from hlo_verify.passes.diagnose.examine import Examination
 from hlo_verify.passes.diagnose.finding import Lead
 from hlo_verify.passes.prove.reports import out_of_time
 from hlo_verify.passes.refute import trial as trials
-from hlo_verify.passes.refute import witness_file
+from hlo_verify.passes.refute import where_decided, witness_file
 from hlo_verify.passes.refute.literals import ASSUMPTION
 from hlo_verify.passes.refute.repair_search import Allowance, lost_value, suggest, watched
 from hlo_verify.passes.refute.repairs import repairs
@@ -127,11 +127,29 @@ class Refuter:
             if found.differences:
                 kept.append(found)
                 _conclude(results, found, replayed, examination.leads, allowance)
+        kept += self._where_decided(results, report, examination.leads, allowance)
         if kept and self.search.confirmer.assumes_rounded:
             report = replace(report, assumptions=(*report.assumptions, ASSUMPTION))
         results = [result if result.index in denied else self._with_doubt(result) for result in results]
         report = replace(report, results=tuple(results))
         return Refutation(out_of_time(report, session) if is_late else report, tuple(kept))
+
+    def _where_decided(
+        self, results: list[Result], report: Report, leads: Mapping[Finding, Lead], allowance: Allowance
+    ) -> list[Counterexample]:
+        """Make results refuted that XLA shows to differ, where it hangs on what floats decide."""
+        open_ = [result.index for result in results if result.verdict is Verdict.UNKNOWN]
+        found = where_decided.counterexample(self.search, open_)
+        if found is None:
+            return []
+        self._start()
+        replayed = replay(found, self._executor)
+        found = replace(found, differences={n: found.differences[n] for n in replayed.shown()})
+        if not found.differences:
+            return []
+        self._check_proofs(found, report)
+        _conclude(results, found, replayed, leads, allowance)
+        return [found]
 
     def _search(self, results: Collection[int]) -> bool:
         """Look for inputs that make those results differ. Whether the time was up before it ended."""

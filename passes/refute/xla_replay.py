@@ -32,6 +32,10 @@ class Replay:
     how: Mapping[int, str]
     denied: Mapping[int, tuple[Any, Any]]
 
+    def shown(self) -> set[int]:
+        """The results that differ as predicted where XLA ran both modules."""
+        return {n for n, how in self.how.items() if n not in self.denied and not how.startswith(BY_EVALUATION)}
+
 
 def is_small(pair: Pair) -> bool:
     """Whether XLA can be asked to run the modules: they are small, and MLIR has all of their arguments."""

@@ -82,31 +82,29 @@ def test_constants_alone_may_be_decided_otherwise() -> None:
     mesh = AbstractMesh((2,), ("x",), axis_types=(AxisType.Auto,))
     mapped = jax.shard_map(shard, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
     x = jax.ShapeDtypeStruct((4,), jnp.float32)
-    for plain in (lambda x: x, lambda x: 0 * x):
-        assert hlo_verify.check(plain, mapped, x).verdict is Verdict.UNKNOWN
+    assert hlo_verify.check(lambda x: x, mapped, x).verdict is Verdict.UNKNOWN
 
 
-MANY = 70_000
-"""So many columns that XLA does not run the modules."""
-
-
-@pytest.mark.parametrize("columns", [1, MANY])
-def test_a_table_of_what_floats_give_is_not_refuted(columns: int) -> None:
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_table_of_what_floats_give_is_not_refuted(runs: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """XLA multiplies by 1/41, so that 40 is at 41: neither the one nor the other is said to be so."""
+    if not runs:  # as of modules that are too large for XLA to run them
+        monkeypatch.setattr("hlo_verify.passes.refute.refute.is_small", lambda pair: False)
+        monkeypatch.setattr("hlo_verify.passes.refute.where_decided.is_small", lambda pair: False)
     places = jnp.arange(64.0)
     table = np.asarray(jax.jit(lambda: jnp.floor(jnp.arange(64.0) / 41 * 41))())
     assert table[41] == 40
 
     def plain(x: jax.Array) -> jax.Array:
-        return jnp.floor(places / 41 * 41)[:, None] * x
+        return jnp.floor(places / 41 * 41) * x
 
     def shard(x: jax.Array, table: np.ndarray) -> jax.Array:
-        return jnp.asarray(table)[lax.axis_index("x") * 32 + jnp.arange(32)][:, None] * x
+        return jnp.asarray(table)[lax.axis_index("x") * 32 + jnp.arange(32)] * x
 
     mesh = AbstractMesh((2,), ("x",), axis_types=(AxisType.Auto,))
     for held in (table, np.arange(64.0, dtype=np.float32)):
         mapped = jax.shard_map(
             lambda x, held=held: shard(x, held), mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False
         )
-        x = jax.ShapeDtypeStruct((64, columns), jnp.float32)
+        x = jax.ShapeDtypeStruct((64,), jnp.float32)
         assert hlo_verify.check(plain, mapped, x).verdict is Verdict.UNKNOWN
