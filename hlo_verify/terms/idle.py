@@ -13,28 +13,42 @@ from hlo_verify.index.tables import evaluate
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms.addition import build
+from hlo_verify.terms.guards import Bound, Question, on_whole_variable
 from hlo_verify.terms.machine import as_index, is_sum, split_value
 from hlo_verify.terms.term import Guard, Monomial, Number, Poly, value_of
 
 
 def needless(held: list[Guard]) -> Guard | Literal[False] | None:
     """A guard that another one implies; False where two of them exclude each other, and no place is left."""
-    for other in held:
-        for guard in held:
-            if guard is other or guard.free.isdisjoint(other.free):
-                continue
-            for n, m in _multiples(guard.form, other.form):  # m * guard.form = n * other.form + rest
-                rest = expr.add(expr.scale(guard.form, m), expr.scale(other.form, -n))
-                least, most = (other.lo, other.hi) if n > 0 else (other.hi, other.lo)
-                least = None if least is None else -((-rest.lo - n * least) // m)
-                most = None if most is None else (rest.hi + n * most) // m
-                if _is_below(most, guard.lo) or _is_below(guard.hi, least):
-                    return False
-                if _meet_never(guard, other, rest, m, n):
-                    return False
-                above = guard.lo is None or (least is not None and least >= guard.lo)
-                if above and (guard.hi is None or (most is not None and most <= guard.hi)):
-                    return guard
+    questions = [(guard, question) for guard in held for question in _questions(guard)]
+    for other, asked in questions:
+        for guard, own in questions:
+            if guard is not other and not guard.free.isdisjoint(other.free):
+                implied = _is_implied(own, asked)
+                if implied is not None:
+                    return guard if implied else False
+    return None
+
+
+def _questions(guard: Guard) -> list[Question]:
+    """What a guard asks: of the high part of a variable, and so of the variable, which others may be made of."""
+    own, whole = (guard.form, guard.lo, guard.hi), on_whole_variable(guard)
+    return [own] if whole[0] is own[0] else [own, whole]
+
+
+def _is_implied(own: Question, other: Question) -> bool | None:
+    """Whether a question is answered by yes where another one is, or by no; None where it is open."""
+    (form, lo, hi), (given, *ends) = own, other
+    for n, m in _multiples(form, given):  # m * form = n * given + rest
+        rest = expr.add(expr.scale(form, m), expr.scale(given, -n))
+        least, most = ends if n > 0 else reversed(ends)
+        least = None if least is None else -((-rest.lo - n * least) // m)
+        most = None if most is None else (rest.hi + n * most) // m
+        if _is_below(most, lo) or _is_below(hi, least) or _meet_never(own, other, rest, m, n):
+            return False
+        above = lo is None or (least is not None and least >= lo)
+        if above and (hi is None or (most is not None and most <= hi)):
+            return True
     return None
 
 
@@ -58,21 +72,22 @@ def _multiples(e: Index, f: Index) -> Iterator[tuple[int, int]]:
                 yield n, m
 
 
-def _meet_never(guard: Guard, other: Guard, rest: Index, m: int, n: int) -> bool:
-    """Whether no value of `rest`, which is `m * guard.form - n * other.form`, lies where both guards hold.
+def _meet_never(own: Question, other: Question, rest: Index, m: int, n: int) -> bool:
+    """Whether no value of `rest`, m times the one form less n times the other, lies where both answers are yes.
 
     Windows of w places that begin at places w*k and w*l of which k - l is never 0 have no place in common.
     """
-    if guard.lo is None or guard.hi is None or other.lo is None or other.hi is None:
+    (_, lo, hi), (_, first, last) = own, other
+    if lo is None or hi is None or first is None or last is None:
         return False
-    least, most = sorted((n * other.lo, n * other.hi))
-    least, most = m * guard.lo - most, m * guard.hi - least
+    least, most = sorted((n * first, n * last))
+    least, most = m * lo - most, m * hi - least
     if is_never_between(rest, least, most):
         return True
     return least == most and m == abs(n) == 1 and _never_is(rest, least)
 
 
-def _is_below(a: int | None, b: int | None) -> bool:
+def _is_below(a: Bound, b: Bound) -> bool:
     return a is not None and b is not None and a < b
 
 
@@ -110,39 +125,43 @@ def _is_conditional(atom: Opaque) -> bool:
 def unlimited(e: Index, forms: Mapping[Index, Guard]) -> Index:
     """e with every clamp or remainder replaced by its argument where a guard's interval allows it; `forms` are the
     guards, each by its form."""
-    return _known(e, frozenset(forms.values())) if is_limited(e) else e
+    return _unlimited(e, frozenset(forms.values()))
+
+
+def _unlimited(e: Index, held: frozenset[Guard]) -> Index:
+    return _known(e, held) if is_limited(e) else e
 
 
 @once_a_session
 def _known(e: Index, held: frozenset[Guard]) -> Index:
     """That. Many products under the same guards ask for it: those of a ring that is written out, of its offsets."""
-    return _freed(e, {guard.form: guard for guard in held})
+    return _freed(e, held)
 
 
-def _freed(e: Index, forms: Mapping[Index, Guard]) -> Index:
+def _freed(e: Index, held: frozenset[Guard]) -> Index:
     parts = [expr.constant(e.const)]
     for atom, c in e.items:
         new = expr.of_atom(atom)
-        decided = _decided(atom, forms) if isinstance(atom, Opaque) and _is_conditional(atom) else None
+        decided = _decided(atom, held) if isinstance(atom, Opaque) and _is_conditional(atom) else None
         if decided is not None:
-            new = unlimited(decided, forms)
+            new = _unlimited(decided, held)
         elif isinstance(atom, Opaque) and is_sum(atom):
             parts_of = split_value(atom)
             if parts_of is not None:
                 exact = expr.add(*parts_of)
-                lo, hi = _range_under(exact, forms)
+                lo, hi = _range_under(exact, held)
                 new = exact if atom.lo <= lo and hi <= atom.hi else new
         elif isinstance(atom, Opaque) and atom.operator in ("clamp", "mod", "div"):
-            inner = unlimited(atom.exprs[0], forms)
+            inner = _unlimited(atom.exprs[0], held)
             if atom.operator == "clamp":
-                lo, hi = _range_under(inner, forms)
+                lo, hi = _range_under(inner, held)
                 fits = lo >= atom.args[0] and hi <= atom.args[1]
                 new = inner if fits else expr.clamp(inner, *atom.args)
             else:
                 m = atom.args[0]
                 high, low = expr.high_and_low(inner, m)
                 for above, rest in ((high, low), expr.balanced(high, low, m)):
-                    lo, hi = _range_under(rest, forms)
+                    lo, hi = _range_under(rest, held)
                     if lo // m == hi // m:
                         q = lo // m
                         new = expr.shift(above, q) if atom.operator == "div" else expr.shift(rest, -q * m)
@@ -151,16 +170,16 @@ def _freed(e: Index, forms: Mapping[Index, Guard]) -> Index:
     return expr.add(*parts)
 
 
-def _decided(atom: Opaque, forms: Mapping[Index, Guard]) -> Index | None:
+def _decided(atom: Opaque, held: frozenset[Guard]) -> Index | None:
     """The machine value of a sum without the guards in it that others decide; None where there are none.
 
     Of `k + 4*[k <= -1]`, a place counted from the end where it is negative, `0 <= k` leaves k.
     """
-    if not forms:
+    if not held:
         return None
     kept: dict[Monomial, Number] = {}
     for mono, c in value_of(atom).items:
-        truths = {a: _truth(a, forms) for a, _ in mono if isinstance(a, Guard)}
+        truths = {a: _truth(a, held) for a, _ in mono if isinstance(a, Guard)}
         if False not in truths.values():
             rest = tuple((a, n) for a, n in mono if not isinstance(a, Guard) or truths[a] is None)
             kept[rest] = kept.get(rest, 0) + c
@@ -187,25 +206,30 @@ def _cases_inside(e: Index) -> int:
     return count
 
 
-def _truth(guard: Guard, forms: Mapping[Index, Guard]) -> bool | None:
+def _truth(guard: Guard, held: frozenset[Guard]) -> bool | None:
     """Whether a guard holds where some others do; None where they do not tell."""
-    lo, hi = _range_under(unlimited(guard.form, forms), forms)
+    lo, hi = _range_under(_unlimited(guard.form, held), held)
     if _is_below(hi, guard.lo) or _is_below(guard.hi, lo):
         return False
     return True if not _is_below(lo, guard.lo) and not _is_below(guard.hi, hi) else None
 
 
-def _range_under(e: Index, forms: Mapping[Index, Guard]) -> tuple[int, int]:
+def _range_under(e: Index, held: frozenset[Guard]) -> tuple[int, int]:
     lo, hi = e.lo, e.hi
-    base = expr.shift(e, -e.const)
+    base, told = expr.shift(e, -e.const), _told(held)
     for sign, form in ((1, base), (-1, expr.scale(base, -1))):
-        g = forms.get(form)
-        if g is not None:
-            glo, ghi = (g.lo, g.hi) if sign == 1 else (_negate(g.hi), _negate(g.lo))
-            lo = max(lo, glo + e.const) if glo is not None else lo
-            hi = min(hi, ghi + e.const) if ghi is not None else hi
+        if form in told:
+            least, most = told[form] if sign == 1 else map(_negate, reversed(told[form]))
+            lo = max(lo, least + e.const) if least is not None else lo
+            hi = min(hi, most + e.const) if most is not None else hi
     return lo, hi
 
 
-def _negate(x: int | None) -> int | None:
+@once_a_session
+def _told(held: frozenset[Guard]) -> dict[Index, tuple[Bound, Bound]]:
+    """Between which bounds guards have what they ask about."""
+    return {form: (lo, hi) for guard in held for form, lo, hi in _questions(guard)}
+
+
+def _negate(x: Bound) -> Bound:
     return None if x is None else -x

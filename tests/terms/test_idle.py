@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from hlo_verify.ops.movement import guarded_select
 from hlo_verify.terms import algebra, guards, idle
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.term import ZERO, Guard, Poly, tensor
+from tests.support.evaluate import Evaluator, objects
 from tests.support.expressions import Numbered, Space, assert_equal, data, evaluated, index, many, poly, space, truth
 
 BOUND = st.none() | st.integers(-12, 24)
@@ -41,6 +43,27 @@ def test_a_choice_is_what_it_chooses(draws: st.DataObject) -> None:
     chosen = guarded_select(inside.it, a.it, b_outside)
     expected = inside.values * a.values + (1 - inside.values) * evaluated(b_outside, where, known.evaluator)
     assert_equal(evaluated(chosen, where, known.evaluator), expected, chosen)
+
+
+@pytest.mark.parametrize("size", [8, 9, 10])
+def test_a_condition_on_the_high_part_of_a_variable_tells_of_the_variable(size: int) -> None:
+    """`[6 <= t]` asks of `t div 3` alone, where t is below 9: what is clamped of t is known all the same."""
+    v = expr.var("t", "", size)
+    t, where, x = expr.of_var(v), Space((v,)), tensor("argument", "x", "f32", (size,))
+    values = Evaluator({x: objects(np.arange(1, size + 1))})
+    for first in range(1, size):
+        early, late = guards.interval(t, None, first - 1), guards.interval(t, first, None)
+        for n in range(size):
+            clamped = expr.clamp(expr.shift(expr.scale(t, -1), n), 0, n)
+            inside = guards.interval(expr.add(t, clamped), None, n)
+            read = algebra.read(x, (expr.clamp(t, 0, n),))
+            for side in (early, late):
+                for other in (inside, read, algebra.multiply(inside, read)):
+                    product = algebra.multiply(side, other)
+                    numbers = evaluated(side, where) * evaluated(other, where, values)
+                    assert_equal(evaluated(product, where, values), numbers, product)
+            assert n >= first or algebra.multiply(late, inside) is ZERO
+            assert n < first or algebra.multiply(early, read) is algebra.multiply(early, algebra.read(x, (t,)))
 
 
 def _places(order: tuple[int, ...], d: Index) -> list[Index]:
