@@ -56,12 +56,34 @@ def settled(p: Poly) -> Poly:
 
 
 def _settled_atom(atom: Atom) -> Poly | None:
-    if isinstance(atom, Read) and any(c < 0 for e in atom.indices[: len(atom.tensor.params)] for _, c in e.items[:1]):
+    if isinstance(atom, Read) and _counts_down(atom):
         return _made_anew(atom)  # what counts down there is a definition of its own
     if not isinstance(atom, Apply):
         return None
     args = tuple(map(settled, atom.args))
     return None if args == atom.args else apply(atom.function, args)
+
+
+def _counts_down(atom: Read) -> bool:
+    """Whether a definition is read at a place that goes down with the first variable that it is made of."""
+    return any(c < 0 for e in atom.indices[: len(atom.tensor.params)] for _, c in e.items[:1])
+
+
+def _settled_inside(atom: Atom) -> Poly | None:
+    """A sum of what is settled: its parts, put together, may be counted the other way round than each part was."""
+    if not isinstance(atom, Read) or atom.tensor.kind != "sum" or atom.tensor.seal is not None:
+        return None
+    if not _is_of_counting_down(atom.tensor):
+        return None
+    bound, there = at_places(atom.tensor, atom.indices)
+    (body,) = atom.tensor.bodies
+    return reduce_sum(bound, settled(there.poly(body)))
+
+
+@once_a_session
+def _is_of_counting_down(source: Tensor) -> bool:
+    found = (atom for body in source.bodies for atom in atoms(body) if isinstance(atom, Read))
+    return any(_counts_down(atom) for atom in found)
 
 
 @once_a_session
@@ -138,7 +160,8 @@ def _remade(source: Tensor, bound: tuple[Var, ...], bodies: tuple[Poly, ...], ow
         return reduce_product(bound, body)
     parts = _parts(list(bound), body)
     if kind == "sum":
-        return settled(algebra.add(*(reduce_sum(*part) for part in parts)))
+        total = settled(algebra.add(*(reduce_sum(*part) for part in parts)))
+        return algebra.with_atoms(total, _settled_inside)
     extrema = [reduce_extremum(kind, *part) for part in parts]
     return extrema[0] if len(extrema) == 1 else apply(EXTREMA[kind], tuple(extrema))
 

@@ -174,6 +174,8 @@ RIGHT_SLOPES = {
     **{name: replace(RIGHT[name], gradient=(0,)) for name in "slots in_place few_batches backwards copies".split()},
     "first_over": replace(PLAIN, form="first_over", gradient=(0, 1)),
     "rows_over": replace(PLAIN, form="rows_over", stages=4, gradient=(0,)),
+    "nine_turns": replace(PLAIN, form="first_over", stages=4, batches=6, gradient=(0,)),
+    "ten_turns": replace(PLAIN, form="first_over", stages=8, batches=3, gradient=(0,)),
     "by_inputs": replace(SLOPE, gradient=(1,)),
     "by_both": replace(SLOPE, form="slots", gradient=(0, 1)),
     "by_inputs_backwards": replace(RIGHT["backwards"], gradient=(1,)),

@@ -14,7 +14,7 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.memory import Memory
 from hlo_verify.terms import algebra, extrema, guards, sums
 from hlo_verify.terms.definitions import named
-from hlo_verify.terms.functions import EXPONENTIAL, MAXIMUM
+from hlo_verify.terms.functions import EXPONENTIAL, MAXIMUM, real
 from hlo_verify.terms.in_ranges import in_ranges, told
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Guard, Poly, atoms, tensor
@@ -168,3 +168,27 @@ def test_choices_that_a_place_decides() -> None:
         assert late is algebra.ONE
         assert early is not algebra.ONE
         assert not any(isinstance(atom, Guard) for atom in atoms(early))
+
+
+@pytest.mark.parametrize("first", [1, 3, 5])
+def test_sums_in_parts_are_counted_like_whole_ones(first: int) -> None:
+    """A sum over ten turns, counted by two digits, is put together of parts: what is read backwards in each is read
+    forwards in the whole, in the arguments of functions too."""
+    with Memory().on():
+        x, y = (tensor("argument", name, "f32", (10, 3)) for name in ("x", "y"))
+        high, low, n, k = (expr.fresh("f", size) for size in (5, 2, 10 - first, 3))
+        turn = expr.add(expr.scale(expr.of_var(high), 2), expr.of_var(low))
+        late = guards.interval(expr.add(expr.of_var(high), expr.of_var(low)), first // 2 + 1, None)
+
+        def total(bound: list[Var], where: Poly, place: Index, shift: int = 0) -> Poly:
+            held = expr.clamp(expr.shift(place, -shift), 0, 9 - first)
+            row = algebra.multiply(*(algebra.read(of, [place, expr.of_var(k)]) for of in (x, y)))
+            made = apply(real("tanh"), (sums.reduce_sum([k], row),))
+            product = algebra.multiply(algebra.power(made, 2), algebra.read(x, [held, expr.constant(0)]))
+            return sums.reduce_sum(bound, algebra.multiply(where, product))
+
+        back = expr.subtract(expr.constant(9), turn)
+        found, expected = in_ranges(total([high, low], late, back)), in_ranges(total([n], algebra.ONE, expr.of_var(n)))
+        assert found is expected
+        assert in_ranges(total([high, low], late, back, shift=1)) is not expected
+        assert in_ranges(total([high, low], algebra.ONE, back)) is not expected
