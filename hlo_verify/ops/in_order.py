@@ -22,6 +22,7 @@ from math import prod
 from hlo_verify.equality import opening
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.ops.backwards import forwards, from_the_end, taken_apart
 from hlo_verify.ops.best import index_of_best
 from hlo_verify.ops.elements import elsewhere, opaque, places, replaced
 from hlo_verify.ops.order_keys import key_of
@@ -47,11 +48,7 @@ def values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
     if not is_float(dtype):
         return _values(v, f, place, dtype)
     key = key_of(f, [v])
-    return key.again(_values(v, key.term, place if key.ascending else _from_the_end(v, place), dtype))
-
-
-def _from_the_end(v: Var, place: Index) -> Index:
-    return expr.subtract(expr.constant(v.size - 1), place)
+    return key.again(_values(v, key.term, place if key.ascending else from_the_end(v, place), dtype))
 
 
 def _values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
@@ -122,16 +119,24 @@ def order(v: Var, f: Poly, place: Index, dtype: str, *, ascending: bool) -> Poly
         extremum = "min" if ascending else "max"
         pair, first = (f, algebra.of_index(expr.of_var(v))), (neutral(extremum, dtype), ZERO)
         return index_of_best(extremum, [v], pair, first, (dtype, "i32"))
-    if is_float(dtype):
-        upwards = key_of(f, [v]).upwards
-        f = upwards if ascending else algebra.scale(upwards, -1)
-    elif not ascending:
-        lo, hi = INTEGER_RANGES[dtype]
-        f = algebra.subtract(number(lo + hi), f)
-    inverse = _permuted(f, v)
+    turned = forwards(v, f)
+    if turned is not None:
+        there = order(v, turned, from_the_end(v, place), dtype, ascending=not ascending)
+        return algebra.subtract(number(v.size - 1), there)
+    f = _upwards(v, f, dtype, ascending)
+    sign, permutation = taken_apart(f) or (1, f)
+    inverse = _permuted(permutation, v)
+    if inverse is not None and sign < 0:
+        f, place = permutation, from_the_end(v, place)
     if inverse is not None and (plain := _permuted(inverse[1], inverse[0])) is not None:
         return _order(*plain, place)  # the order of a permutation is its inverse, and that one's is itself
     return _order(v, f, place)
+
+
+def _upwards(v: Var, f: Poly, dtype: str, ascending: bool) -> Poly:
+    """What is ordered from the least on: a term or its opposite, without what is the same for each element."""
+    own = key_of(f, [v]).upwards if is_float(dtype) else algebra.subtract(f, number(dict(f.items).get((), 0)))
+    return own if ascending else algebra.scale(own, -1)
 
 
 def _order(v: Var, f: Poly, place: Index) -> Poly:
@@ -146,15 +151,15 @@ def inverse(permutation: Atom, v: Var, place: Index) -> Index:
 
 
 def element_of(atom: Atom, permutation: Atom, v: Var, w: Var) -> Poly | None:
-    """What the v-th value in order is of element w, where the permutation says that this is the v-th in that order."""
+    """What a value in order is of element w, where the permutation says that this is the one at that place in order."""
     if not is_ordered(permutation, ORDER) or not is_ordered(atom, VALUES) or v not in atom.indices[-1].free:
         return None
     ((a,), (f,)), ((b,), (key, _)) = unfold(atom), unfold(permutation)
     f, key = (algebra.substitute(p, {u: expr.of_var(w)}) for u, p in ((a, f), (b, key)))
-    sign, place = _is_key(f, key, w, atom.tensor.dtype), expr.of_var(v)
+    sign, place = _is_key(f, key, w, atom.tensor.dtype), permutation.indices[-1]
     if sign is None or v in f.free:
         return None
-    return f if atom.indices[-1] is (place if sign > 0 else expr.subtract(expr.constant(v.size - 1), place)) else None
+    return f if atom.indices[-1] is (place if sign > 0 else from_the_end(a, place)) else None
 
 
 def _permuted(f: Poly, v: Var) -> tuple[Var, Poly] | None:
@@ -215,7 +220,7 @@ def _resolved(p: Poly, which: Read) -> Poly | None:
         dtype = _type(atom)
         sign = None if element is None or dtype is None else _is_key(element, key, v, dtype)
         if sign is not None and element is not None and dtype is not None:
-            reached[atom] = values(v, element, place if sign > 0 else _from_the_end(v, place), dtype)
+            reached[atom] = values(v, element, place if sign > 0 else from_the_end(v, place), dtype)
     if reached:
         return rebuilt(p, reached, {})
     return _element_of_whole(p, which, v, key) if _permuted(key, v) is None else _put_back(p, which)
@@ -300,8 +305,8 @@ def _inverse_at(place: Index) -> tuple[Index, Var, Poly] | None:
 def _is_key(element: Poly, key: Poly, v: Var, dtype: str) -> int | None:
     """1 where elements are ordered by their own values, -1 where by the opposite; None where by others."""
     if dtype in INTEGER_RANGES:
-        lo, hi = INTEGER_RANGES[dtype]
-        return 1 if element is key else -1 if algebra.subtract(number(lo + hi), element) is key else None
+        upwards = _upwards(v, element, dtype, ascending=True)
+        return 1 if upwards is key else -1 if algebra.scale(upwards, -1) is key else None
     if not is_float(dtype) and dtype:
         return None
     own, by = key_of(element, [v]), key_of(key, [v])

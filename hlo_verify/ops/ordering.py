@@ -17,6 +17,7 @@ from collections.abc import Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.ops.backwards import from_the_end
 from hlo_verify.ops.comparators import order_of
 from hlo_verify.ops.in_order import in_order, order, values
 from hlo_verify.ops.regions import region_terms
@@ -64,17 +65,13 @@ def _sorted(op: Op, args: list[Value], by: tuple[int, Poly, bool], dimension: tu
     found = []
     for n, (value, type_) in enumerate(zip(args, op.types, strict=True)):
         if n == number:
-            term = values(v, key, place if ascending else _from_the_end(v, place), type_.dtype)
+            term = values(v, key, place if ascending else from_the_end(v, place), type_.dtype)
         else:
             which = order(v, key, place, args[number].type.dtype, ascending=ascending)
             where = positions(value.shape)
             term = value.at([*where[:k], algebra.as_index(which, 0, v.size - 1), *where[k + 1 :]])
         found.append(Value(type_, in_order(term)))
     return found
-
-
-def _from_the_end(v: Var, place: Index) -> Index:
-    return expr.subtract(expr.constant(v.size - 1), place)
 
 
 def top_k(op: Op, args: list[Value], largest: bool) -> list[Value]:
@@ -86,7 +83,7 @@ def top_k(op: Op, args: list[Value], largest: bool) -> list[Value]:
     where = positions(op.types[0].shape)
     key = _key(source, [*where[:k], expr.of_var(v)], k, v)
     if key is not None:
-        place = _from_the_end(v, where[k]) if largest else where[k]
+        place = from_the_end(v, where[k]) if largest else where[k]
         found = [values(v, key, place, dtype), order(v, key, where[k], dtype, ascending=not largest)]
         return [Value(type_, in_order(term)) for type_, term in zip(op.types, found, strict=False)]
     body = source.at([*where[:k], expr.of_var(v)])

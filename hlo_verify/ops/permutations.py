@@ -16,6 +16,7 @@ from collections.abc import Collection, Iterator, Sequence
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Var
 from hlo_verify.memory import once_a_session
+from hlo_verify.ops.backwards import from_the_end
 from hlo_verify.ops.elements import replaced
 from hlo_verify.ops.in_order import element_of, in_order, inverse
 from hlo_verify.program.element_types import INTEGER_RANGES
@@ -38,7 +39,8 @@ def is_permutation(atom: Atom | None, v: Var) -> bool:
     if not isinstance(atom, Read) or not _orders_places(atom.tensor):
         return False
     (bound,), (*others, place) = atom.tensor.bound, atom.indices
-    return bound.size == v.size and place is expr.of_var(v) and not any(v in e.free for e in others)
+    once = place is expr.of_var(v) or place is from_the_end(v, expr.of_var(v))
+    return once and bound.size == v.size and not any(v in e.free for e in others)
 
 
 def is_another_each(atom: Atom, v: Var) -> bool:
