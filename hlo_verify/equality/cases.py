@@ -27,6 +27,7 @@ from hlo_verify.equality.prefixes import by_parts
 from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open
 from hlo_verify.equality.quotients import same_quotients
 from hlo_verify.equality.sides import apart, together
+from hlo_verify.equality.told_integers import with_told
 from hlo_verify.equality.unrolling import unrolled, written_out
 from hlo_verify.equality.zero_one import same_network
 from hlo_verify.index import expr
@@ -320,7 +321,7 @@ def _cancels(p: Poly, state: _Split) -> bool:
                 break
         else:
             representatives.append(e)
-    reduced = rebuilt(p, {}, merged) if merged else p
+    reduced = with_told(rebuilt(p, {}, merged) if merged else p, state.pieces.values())
     return together(reduced) is ZERO or together(_join_equal_definitions(reduced, state)) is ZERO
 
 

@@ -16,6 +16,7 @@ from hlo_verify.equality import opening
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows, limit_of
+from hlo_verify.ops.integer_sizes import size_of
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -165,8 +166,7 @@ def _absolute(op: Op, args: list[Value], context: Context) -> list[Value]:
         return result(op, modulus(args[0].term))
     if not is_integer(dtype) or args[0].shape != op.types[0].shape:
         return _elementwise_function(op, args, context)
-    is_negative = guards.interval(as_index(args[0]), None, -1)
-    return result(op, algebra.select(is_negative, algebra.scale(args[0].term, -1), args[0].term))
+    return result(op, size_of(args[0]))
 
 
 def _sign(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -224,8 +224,10 @@ def _extremum(law: Function) -> Rule:
             return result(op, product(a, b, dtype) if law == MINIMUM else disjunction(a, b))
         if is_float(dtype):
             return result(op, apply(law, (a, b)))
-        x, y = as_index(args[0]), as_index(args[1])
         lo, hi = integer_range(dtype)
+        if lo < 0 and a is algebra.scale(b, -1):
+            return result(op, algebra.scale(size_of(args[0]), 1 if law == MAXIMUM else -1))
+        x, y = as_index(args[0]), as_index(args[1])
         for bound, e in ((args[0], y), (args[1], x)):
             known = _integers_by_place(bound)
             if known:
