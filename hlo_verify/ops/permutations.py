@@ -3,6 +3,7 @@
     sum b<n. h(p(b)) = sum w<n. h(w)        for a permutation p of 0, 1, ..., n - 1: of a maximum and others, too
     sum b<n. [p(b) = w] h(b) = h(q(w))      for its inverse q, which is its order
     sum b<n. [p(b) < k] h(b) = sum w<k. h(q(w))
+    sum w<n. h(q(w), w)      = sum b<n. h(b, p(b))   where q is the order of an order p: the ranks of elements
     [order f at b = w]       = [q(w) = b]   where q is the order of that order: w is the b-th if its rank is b
 
 So tokens that are sorted by their expert, and scattered back to where they came from, are the tokens, and an element is
@@ -82,21 +83,24 @@ def summed(bound: Sequence[Var], p: Poly) -> Poly:
 
 
 def _summed_in_order(p: Poly, changed: bool) -> Poly:
-    """A sum that variables have together, once they are one, over places in order."""
-    atom = p.atom
-    if isinstance(atom, Read) and atom.tensor.kind == "sum" and _asks_order(atom.tensor):
-        bound, (body,) = unfold(atom)
-        variables, there = unpermuted(bound, body, by_inverse=True)
-        if there is not body:
-            return in_order(reduce_sum(variables, there))
+    """A term whose sums are over places in order, once the variables that they have together are one."""
+    again: dict[Atom, Poly] = {}
+    for atom in (atom for mono, _ in p.items for atom, _ in mono):
+        if isinstance(atom, Read) and atom.tensor.kind == "sum" and _asks_order(atom.tensor):
+            bound, (body,) = unfold(atom)
+            variables, there = unpermuted(bound, body, by_inverse=True)
+            if there is not body:
+                again[atom] = in_order(reduce_sum(variables, there))
+    p = algebra.with_atoms(p, again.get) if again else p
     return in_order(p) if changed else p
 
 
 @once_a_session
 def _asks_order(source: Tensor) -> bool:
-    """Whether a sum has conditions on which element is at a place in order."""
+    """Whether a sum has conditions on which element is at a place in order, or ranks."""
     asked = (guard for mono, _ in source.bodies[0].items for guard in guards.guards_of(mono))
-    return any(is_ordered(own_value(part), ORDER) for guard in asked for part, _ in guard.form.items)
+    is_asked = any(is_ordered(own_value(part), ORDER) for guard in asked for part, _ in guard.form.items)
+    return is_asked or any(map(_is_rank, _atoms(source.bodies[0])))
 
 
 def unpermuted(bound: Sequence[Var], p: Poly, *, by_inverse: bool = False) -> tuple[list[Var], Poly]:
@@ -158,7 +162,13 @@ def _through_permutation(p: Poly, v: Var, by_inverse: bool) -> tuple[Var, Poly] 
     if not by_inverse:
         return None
     there = in_order(algebra.substitute(there, {v: inverse(order, v, expr.of_var(w))}))
-    return (w, there) if all(_at_few_points(mono, w) for mono, _ in there.items) else None
+    few = all(_at_few_points(mono, w) for mono, _ in there.items)
+    return (w, there) if few or _is_rank(order) else None
+
+
+def _is_rank(permutation: Atom) -> bool:
+    """Whether a permutation is an order's order, the ranks of elements, whose inverse is that order."""
+    return is_ordered(permutation, ORDER) and is_ordered(permutation.tensor.bodies[0].atom, ORDER)
 
 
 def _at_few_points(mono: Monomial, w: Var) -> bool:
