@@ -11,6 +11,7 @@ from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.limits import allows
 from hlo_verify.ops.at_best import at_best
 from hlo_verify.ops.elementwise import product
+from hlo_verify.ops.permutations import over_places_in_order
 from hlo_verify.ops.slots import at_own_slots
 from hlo_verify.ops.values import (
     Context,
@@ -128,7 +129,7 @@ def _contract(
     body = algebra.multiply(inside, _product(dtype, bound, sides))
     if dtype == "i1":
         return result(op, reduce_boolean("or", bound, body))
-    return result(op, at_own_slots(at_best(reduce_sum(bound, body))))
+    return result(op, at_own_slots(at_best(over_places_in_order(reduce_sum(bound, body)))))
 
 
 def _dot_general(op: Op, args: list[Value], context: Context) -> list[Value]:

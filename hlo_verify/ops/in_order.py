@@ -186,13 +186,12 @@ def in_order(p: Poly) -> Poly:
 
 
 def _values_in(p: Poly) -> Iterator[Read]:
-    """The values in order that a term is made of, or reads something at."""
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            if is_ordered(atom, VALUES):
-                yield atom
-            for value in values_in_places(atom):
-                yield from _values_in(value)
+    """The values in order that a term is made of, in functions too, or reads something at."""
+    for atom in atoms(p):
+        if isinstance(atom, Read) and is_ordered(atom, VALUES):
+            yield atom
+        for value in values_in_places(atom):
+            yield from _values_in(value)
 
 
 def _made_again(atom: Read) -> Poly:

@@ -79,19 +79,21 @@ def summed(bound: Sequence[Var], p: Poly) -> Poly:
                 return reduce_sum([*outer, *more], there)
     if variables == list(bound):
         variables, found = unpermuted(bound, p, by_inverse=True)
-    return _summed_in_order(reduce_sum(variables, found), found is not p)
+    return over_places_in_order(reduce_sum(variables, found), changed=found is not p)
 
 
-def _summed_in_order(p: Poly, changed: bool) -> Poly:
-    """A term whose sums are over places in order, once the variables that they have together are one."""
-    again: dict[Atom, Poly] = {}
+def over_places_in_order(p: Poly, *, changed: bool = False) -> Poly:
+    """The sums that variables have together, once they are one, over places in order, whatever factors they have."""
+    there: dict[Atom, Poly] = {}
     for atom in (atom for mono, _ in p.items for atom, _ in mono):
         if isinstance(atom, Read) and atom.tensor.kind == "sum" and _asks_order(atom.tensor):
             bound, (body,) = unfold(atom)
-            variables, there = unpermuted(bound, body, by_inverse=True)
-            if there is not body:
-                again[atom] = in_order(reduce_sum(variables, there))
-    p = algebra.with_atoms(p, again.get) if again else p
+            variables, found = unpermuted(bound, body, by_inverse=True)
+            if found is not body:
+                there[atom] = reduce_sum(variables, found)
+    is_alone = p.atom is not None or all(len(found.items) == 1 for found in there.values())  # nothing is multiplied out
+    if there and is_alone:
+        return in_order(algebra.with_atoms(p, there.get))
     return in_order(p) if changed else p
 
 

@@ -223,6 +223,68 @@ def test_other_places_and_ranks_that_devices_count(whole: Any, local: Any, out: 
     assert verdict(whole, local, out) is Verdict.REFUTED
 
 
+def gates_set(x: jax.Array, k: int) -> jax.Array:
+    """The softmax of the k greatest, where they are."""
+    values, places = lax.top_k(x, k)
+    return jnp.zeros(SIZE).at[places].set(jax.nn.softmax(values))
+
+
+def gates_by_product(x: jax.Array, k: int) -> jax.Array:
+    values, places = lax.top_k(x, k)
+    return jax.nn.softmax(values) @ jax.nn.one_hot(places, SIZE)
+
+
+def gates_masked(x: jax.Array, k: int) -> jax.Array:
+    """The same, of the softmax of all, what is left of which is divided by its sum."""
+    gates = jax.nn.softmax(x) * jax.nn.one_hot(lax.top_k(x, k)[1], SIZE).sum(0)
+    return gates / gates.sum()
+
+
+GATES = (gates_set, gates_by_product, gates_masked)
+
+
+def test_gates_are_those_of_numbers() -> None:
+    of_numbers([lambda x, form=form: form(x, 3) for form in (*GATES, lambda x, k: jnp.exp(kept(x, k)))])
+
+
+def routed(x: jax.Array) -> jax.Array:
+    """What three of eight experts, whose weights are an argument as the scores are, make together."""
+    values, places = lax.top_k(x, 3)
+    return jax.nn.softmax(values) @ jnp.sin(x)[places]
+
+
+def routed_by(gates: Callable[[jax.Array, int], jax.Array], k: int = 3) -> Callable[[jax.Array], jax.Array]:
+    """The same by devices, each with experts of its own."""
+    return lambda x: lax.psum(gates(lax.all_gather(x, "x", tiled=True), k)[own(x)] @ jnp.sin(x), "x")
+
+
+def unnormalised(x: jax.Array, k: int) -> jax.Array:
+    return jax.nn.softmax(x) * jax.nn.one_hot(lax.top_k(x, k)[1], SIZE).sum(0)
+
+
+def of_those_before(x: jax.Array, k: int) -> jax.Array:
+    """Gates that are divided by the sum of one less than there are."""
+    return unnormalised(x, k) / unnormalised(x, k - 1).sum()
+
+
+@pytest.mark.parametrize("gates", GATES)
+def test_gates_of_the_best_experts(gates: Callable[[jax.Array, int], jax.Array]) -> None:
+    def everywhere(x: jax.Array) -> jax.Array:
+        every = lax.all_gather(x, "x", tiled=True)
+        return gates(every, 3) @ jnp.sin(every)
+
+    assert verdict(routed, routed_by(gates), P()) is Verdict.PROVED
+    assert verdict(routed, everywhere, P()) is Verdict.PROVED
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    "local", [routed_by(unnormalised), routed_by(of_those_before), routed_by(gates_masked, 2), routed_by(gates_set, 4)]
+)
+def test_other_gates_of_the_best_experts(local: Callable[[jax.Array], jax.Array]) -> None:
+    assert verdict(routed, local, P()) is Verdict.REFUTED
+
+
 @pytest.mark.parametrize(("times", "expected"), [(1, Verdict.PROVED), (2, Verdict.UNKNOWN)])
 def test_places_in_order_are_written_to_once_each(times: int, expected: Verdict) -> None:
     """In whatever order; a place that is written to twice keeps what came last."""
