@@ -30,6 +30,7 @@ from hlo_verify.passes.read import (
     decompositions,
     expand,
     fields,
+    high_products,
     kernel_layouts,
     mixed_precision,
     proto_edits,
@@ -273,6 +274,8 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
             serialized = proto_edits.name_device_orders(serialized)
         serialized = bitcasts.mark(serialized)
         serialized = fields.carry_over(kernel_layouts.demand_layouts(all_to_all_groups.write_out(serialized)))
+        if high_products.has(given):
+            serialized = high_products.name(serialized)
         try:
             source = _converted(serialized)
         except InputError:
@@ -288,6 +291,8 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
             f"expected {ACCEPTED}",
             Input.DAMAGED,
         ) from error
+    if high_products.has(given):
+        high_products.write_out(source.module)
     if shardy_calls.NAME in given:
         shardy_calls.write_out(source.module)
     if bitcasts.BITCAST in given:
