@@ -19,7 +19,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.limits import allows, limit_of
 from hlo_verify.memory import once_a_session
-from hlo_verify.terms import algebra
+from hlo_verify.terms import algebra, ring_of_two
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import (
@@ -75,8 +75,11 @@ class _Part:
 
 
 def joined(p: Poly) -> Poly:
-    """p with every set of monomials joined that go round a whole ring together."""
-    if len(p.items) < 2 or not allows("ring_terms", len(p.items)) or not turns(p):
+    """p with every set of monomials joined that go round a whole ring together, one of two places or of more."""
+    if len(p.items) < 2 or not allows("ring_terms", len(p.items)):
+        return p
+    p = ring_of_two.joined(p)
+    if not turns(p):
         return p
     while True:
         shorter = _joined_once(p)
@@ -103,7 +106,7 @@ def _joined_once(p: Poly) -> Poly | None:
         missing = set(range(n)).difference(taken)
         for residue in missing if len(missing) == 1 else ():  # the device's own place is written without a remainder
             there = algebra.substitute(body, {_place(n): expr.modulo(expr.shift(start, residue), n)})
-            own = next((mono for mono in _written(there) if terms.get(mono) == c), None)
+            own = next((mono for mono in ring_of_two.written(there) if terms.get(mono) == c), None)
             if own is not None:
                 members.append(own)
                 taken[residue] += 1
@@ -113,20 +116,6 @@ def _joined_once(p: Poly) -> Poly | None:
             rest = make_poly(tuple((mono, k) for mono, k in p.items if mono not in members))
             return algebra.add(rest, algebra.scale(reduce_sum([_place(n)], body), c * times.pop()))
     return None
-
-
-def _written(p: Poly) -> Iterator[Monomial]:
-    """A product as it stands, and with its sums as they come out where their places are known: `sum k. f(e, e + k)` is
-    one function of e there, and a function of two places at e and e anywhere else."""
-    sums = {a: a for mono, _ in p.items for a, _ in mono if isinstance(a, Read) and a.tensor.kind == "sum"}
-    remade = algebra.with_atoms(p, lambda a: _resummed(a) if a in sums else None)
-    yield from (each.items[0][0] for each in (p, remade) if len(each.items) == 1 and each.items[0][1] == 1)
-
-
-def _resummed(read: Atom) -> Poly:
-    assert isinstance(read, Read)
-    bound, (body,) = unfold(read)
-    return reduce_sum(bound, body)
 
 
 def is_part_of_turns(p: Poly) -> bool:

@@ -100,6 +100,7 @@ REWRITINGS = (
         "rotations._joined_once",
         "the a_i + c*v are every residue modulo n, each as often",
     ),
+    Rewriting("ring of two", "f(e) + f(1 - e)", "sum v<2. f(v)", "ring_of_two._joined_once", "e is 0 or 1"),
     Rewriting(
         "wrapped by a condition",
         "e - n*[e >= n]",

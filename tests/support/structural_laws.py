@@ -12,7 +12,7 @@ import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.terms import algebra, extrema, guards, laws, rotations, signs, wrapping
+from hlo_verify.terms import algebra, extrema, guards, laws, signs, wrapping
 from hlo_verify.terms.definitions import named
 from hlo_verify.terms.functions import EXPONENTIAL, LOG, MAXIMUM, POSITIVE, Function
 from hlo_verify.terms.laws import apply
@@ -197,14 +197,6 @@ def _rotation(case: Case) -> tuple[Poly, Array]:
     place = expr.modulo(expr.add(start, expr.scale(expr.of_var(v), c)), n)
     found = reduce_sum([v], at(x, place))
     return found, case.each(lambda i, j: sum(xs[(max(i, 1) + c * k) % n] for k in range(n)))
-
-
-@instance("turns of a ring")
-def _ring(case: Case) -> tuple[Poly, Array]:
-    n, (x, xs) = 6, case.make(6)
-    turns = case.random.sample(range(n), case.random.choice((n - 1, n)))
-    found = rotations.joined(algebra.add(*(at(x, expr.modulo(expr.shift(case.i, turn), n)) for turn in turns)))
-    return found, case.each(lambda i, j: sum(xs[(i + turn) % n] for turn in turns))
 
 
 @instance("wrapped by a condition")

@@ -21,6 +21,7 @@ import tests.support.count_laws
 import tests.support.named_laws
 import tests.support.order_laws
 import tests.support.piecewise_laws
+import tests.support.ring_laws
 import tests.support.shared_operand_laws
 import tests.support.truth_laws
 import tests.support.whole_laws  # noqa: F401 (registers instances)
@@ -94,6 +95,7 @@ WITHOUT = {
     "product of sums": Without("len(groups) > 1 and _may_part([part for _, part in groups])", "len(groups) > 1"),
     "sum inside of a sum": Without(" and _may_part([inner, outer])", ""),
     "turns of a ring": Without("len(taken) == n and ", ""),
+    "ring of two": Without("a.hi == 1 and ", "", "ring_of_two._is_side"),
     "wrapped by a condition": Without(" or last + start != size - 1", "", "wrapping._remainder"),
     "sum piece by piece": Without("if here is behind", "if here is not behind", "neighbours._followed"),
     "what is picked one by one": Without("if start != last + 1 or", "if", "picking._both"),
