@@ -24,7 +24,7 @@ from hlo_verify.ops.attaining import least_index_of_best
 from hlo_verify.ops.best import KINDS, OPPOSITE, Pair, Types, index_of_best, is_from_the_worst, of_best, one_index
 from hlo_verify.ops.elements import elsewhere, opaque, places
 from hlo_verify.ops.order_keys import key_of
-from hlo_verify.ops.permutations import summed, unpermuted
+from hlo_verify.ops.permutations import over_places, summed
 from hlo_verify.ops.ranks import as_rank
 from hlo_verify.ops.regions import reduce_terms
 from hlo_verify.ops.slots import at_own_slots
@@ -52,7 +52,7 @@ def reduce_to_best(reducer: str, bound: Sequence[Var], term: Poly, dtype: str) -
     """The reduction of a term over variables, where that may be how a program looks for the best of parts."""
     if reducer == "sum":
         return at_own_slots(at_best(as_rank(summed(bound, term))))
-    bound, term = unpermuted(bound, term)
+    bound, term = over_places(bound, term)
     best = least_index_of_best(bound, term, dtype) if reducer == "min" and is_integer(dtype) else None
     return reduce_terms(reducer, bound, term) if best is None else best
 

@@ -2,7 +2,7 @@
 
     sum b<n. h(p(b)) = sum w<n. h(w)        for a permutation p of 0, 1, ..., n - 1: of a maximum and others, too
     sum b<n. [p(b) = w] h(b) = h(q(w))      for its inverse q, which is its order
-    sum b<n. [p(b) < k] h(b) = sum w<k. h(q(w))
+    sum b<n. [p(b) < k] h(b) = sum w<k. h(q(w))     and  max b<n. (h(b) where p(b) < k, else c)  alike
     sum w<n. h(q(w), w)      = sum b<n. h(b, p(b))   where q is the order of an order p: the ranks of elements
     [order f at b = w]       = [q(w) = b]   where q is the order of that order: w is the b-th if its rank is b
 
@@ -97,9 +97,22 @@ def over_places_in_order(p: Poly, *, changed: bool = False) -> Poly:
     return in_order(p) if changed else p
 
 
+def over_places(bound: Sequence[Var], p: Poly) -> tuple[list[Var], Poly]:
+    """What a reduction is over, and of: places in order, where elements that are among the first are told from others,
+    in a term with a name too."""
+    variables, found = unpermuted(bound, p)
+    if variables != list(bound):
+        return variables, found
+    atom = p.atom
+    is_named = isinstance(atom, Read) and atom.tensor.kind == "term" and _asks_order(atom.tensor)
+    whole = unfold(atom)[1][0] if is_named and isinstance(atom, Read) else found
+    variables, there = unpermuted(bound, whole, by_inverse=True)
+    return (variables, there) if variables != list(bound) else (list(bound), found)
+
+
 @once_a_session
 def _asks_order(source: Tensor) -> bool:
-    """Whether a sum has conditions on which element is at a place in order, or ranks."""
+    """Whether a definition has conditions on which element is at a place in order, or ranks."""
     asked = (guard for mono, _ in source.bodies[0].items for guard in guards.guards_of(mono))
     is_asked = any(is_ordered(own_value(part), ORDER) for guard in asked for part, _ in guard.form.items)
     return is_asked or any(map(_is_rank, _atoms(source.bodies[0])))

@@ -240,7 +240,58 @@ def gates_masked(x: jax.Array, k: int) -> jax.Array:
     return gates / gates.sum()
 
 
-GATES = (gates_set, gates_by_product, gates_masked)
+def only_best(x: jax.Array, k: int, other: float = -jnp.inf) -> jax.Array:
+    """The k greatest, and another number in the place of the others."""
+    return jnp.where(jax.nn.one_hot(lax.top_k(x, k)[1], SIZE).sum(0) > 0, x, other)
+
+
+def gates_of_best(x: jax.Array, k: int) -> jax.Array:
+    """The same, of scores of which minus infinity masks the others."""
+    return jax.nn.softmax(only_best(x, k))
+
+
+GATES = (gates_set, gates_by_product, gates_masked, gates_of_best)
+
+
+EXTREMA = (
+    lambda x: only_best(x, 3).max(),
+    lambda x: only_best(x, 3, jnp.inf).min(),
+    lambda x: only_best(-x, 2, 0.5).max(),
+    lambda x: (among_first(x, 3) & (x < 1)).any(),
+    lambda x: (among_first(x, 3) | (x < 1)).all(),
+    lambda x: jax.nn.logsumexp(only_best(x, 3)),
+)
+
+
+def test_extrema_of_the_first_are_those_of_numbers() -> None:
+    of_numbers(EXTREMA)
+
+
+@pytest.mark.parametrize(
+    ("whole", "local"),
+    [
+        (lambda x: lax.top_k(x, 3)[0].min(), lambda x: only_best(x, 3, jnp.inf).min()),
+        (lambda x: jnp.exp(lax.top_k(x, 3)[0]).max(), lambda x: jnp.exp(only_best(x, 3)).max()),
+        (lambda x: jax.nn.logsumexp(lax.top_k(x, 3)[0]), lambda x: jax.nn.logsumexp(only_best(x, 3))),
+    ],
+)
+def test_reductions_of_the_first_on_every_device(whole: Any, local: Any) -> None:
+    assert verdict(whole, lambda x: local(lax.all_gather(x, "x", tiled=True)), P()) is Verdict.PROVED
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize(
+    ("whole", "local"),
+    [
+        (lambda x: lax.top_k(x, 3)[0].min(), lambda x: only_best(x, 2, jnp.inf).min()),
+        (lambda x: lax.top_k(x, 3)[0].max(), lambda x: only_best(x, 3, 0.0).max()),
+        (lambda x: lax.top_k(x, 3)[0].max(), lambda x: only_best(-x, 3).max()),
+        (lambda x: jax.nn.logsumexp(lax.top_k(x, 3)[0]), lambda x: jax.nn.logsumexp(only_best(x, 4))),
+    ],
+)
+def test_other_reductions_of_the_first(whole: Any, local: Any) -> None:
+    """Where infinity masks, enclosures may leave open which of the two is greater."""
+    assert verdict(whole, lambda x: local(lax.all_gather(x, "x", tiled=True)), P()) is not Verdict.PROVED
 
 
 def test_gates_are_those_of_numbers() -> None:
