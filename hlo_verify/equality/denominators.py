@@ -17,9 +17,10 @@ from hlo_verify.equality.summands import Summand
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Var
 from hlo_verify.limits import allows, limit_of
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import INVERSE
-from hlo_verify.terms.term import Apply, Number, Poly, Read, Tensor, make_poly
+from hlo_verify.terms.term import Apply, Number, Poly, Read, Tensor, indices, make_poly
 
 ROW = "row"
 """What variables are called that stand for one value of a bound one."""
@@ -67,10 +68,10 @@ class Denominators:
 
     def _by_rows(self, summand: Summand) -> tuple[Summand, frozenset[Var]]:
         """The summand at one value of each bound variable that a denominator hangs on: variables that are the same for
-        all summands, in the order in which the denominators read at them; and these."""
+        all summands, in the order in which the denominators name them; and these."""
         rows: dict[Var, Var] = {}
         for denominator in self.of(summand):
-            for v in _read_at(denominator):
+            for v in _variables(denominator):
                 if v in summand.bound and v not in rows:
                     rows[v] = expr.var(ROW, -1 - len(rows), v.size)
         there = algebra.substitute(summand.body, {v: expr.of_var(row) for v, row in rows.items()})
@@ -106,11 +107,14 @@ class Denominators:
         return not left
 
     def _uneven(self, summands: Sequence[Summand]) -> Poly | None:
-        """A denominator that not all summands have to the same power, the one of the greatest, and of the most."""
+        """A denominator that not all summands have to the same power, the one of the greatest, and of the most. It is
+        one number for all that any of them is a sum of."""
         powers: dict[Poly, list[int]] = {}
+        bound = {v for summand in summands for v in summand.bound}
         for summand in summands:
             for denominator, n in self.of(summand).items():
-                powers.setdefault(denominator, []).append(n)
+                if denominator.free.isdisjoint(bound):
+                    powers.setdefault(denominator, []).append(n)
         uneven = [p for p, own in powers.items() if len(own) < len(summands) or len(set(own)) > 1]
         return max(uneven, key=lambda p: (max(powers[p]), len(powers[p]), -p.uid), default=None)
 
@@ -126,10 +130,17 @@ class Denominators:
         return found
 
 
-def _read_at(p: Poly) -> list[Var]:
-    """The variables that a term reads definitions at, in their order."""
-    reads = [atom for mono, _ in p.items for atom, _ in mono if isinstance(atom, Read)]
-    return [digit.var for read in reads for e in read.indices for digit, _ in e.items if isinstance(digit, Digit)]
+@once_a_session
+def _variables(p: Poly) -> tuple[Var, ...]:
+    """The variables that a term hangs on, in functions too, in the order in which it names them."""
+    found: dict[Var, None] = {}
+    for mono, _ in p.items:
+        for atom, _ in mono:
+            for arg in atom.args if isinstance(atom, Apply) else ():
+                found |= dict.fromkeys(_variables(arg))
+            digits = (part for e in indices(atom) for part, _ in e.items if isinstance(part, Digit))
+            found |= dict.fromkeys(digit.var for digit in digits)
+    return *found, *sorted(p.free - found.keys(), key=lambda v: v.uid)
 
 
 def _is_inverse_of(atom: object, denominator: Poly) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +13,7 @@ from hlo_verify.equality.labelling import Labelling
 from hlo_verify.equality.networks import same_network
 from hlo_verify.equality.summands import Steps, Summand, Unfolding
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Var
+from hlo_verify.index.expr import Index, Var
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import EXPONENTIAL, INVERSE
@@ -119,3 +119,50 @@ def test_quotients_that_differ(name: str) -> None:
     found, expected = WRONG[name]
     assert not np.allclose(numbers(found), numbers(expected))
     assert not same_network(found, expected, Session())
+
+
+v, w = (expr.var(name, "", ROWS) for name in ("v", "w"))
+SQUARE = tensor("argument", "h", "f32", (ROWS, ROWS))
+SHIFT = tensor("argument", "x", "f32", (ROWS,))
+WHERE = tensor("argument", "n", "i32", (ROWS,))
+PLACES = Evaluator({SQUARE: rng.normal(size=(ROWS, ROWS)), SHIFT: rng.normal(size=ROWS), WHERE: np.array([2, 0, 1])})
+
+
+def shift(r: Var) -> Poly:
+    return algebra.read(SHIFT, [expr.of_var(r)])
+
+
+def exponential(p: Poly) -> Poly:
+    return apply(EXPONENTIAL, (p,))
+
+
+def integer(r: Var) -> Index:
+    return expr.clamp(algebra.as_index(algebra.read(WHERE, [expr.of_var(r)]), -(2**31), 2**31 - 1), 0, ROWS - 1)
+
+
+OF_ROWS: dict[str, Callable[[Var], Poly]] = {
+    "an element": lambda r: algebra.add(number(1), algebra.power_of(shift(r), 2)),
+    "a function": lambda r: algebra.add(number(1), exponential(shift(r))),
+    "a function of a function": lambda r: algebra.add(number(1), exponential(exponential(shift(r)))),
+    "two functions": lambda r: algebra.add(exponential(shift(r)), exponential(algebra.scale(shift(r), 2))),
+    "a place": lambda r: algebra.add(number(1), algebra.of_index(expr.of_var(r))),
+    "an integer there": lambda r: algebra.add(number(1), exponential(algebra.read(SHIFT, [integer(r)]))),
+}
+"""Denominators that hang on a row, each in another way."""
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_a_denominator_is_one_number_of_each_row(name: str) -> None:
+    """`sum v, w. h[w,v]*u[w]/u[v]` is not `sum v, w. h[v,w]`, though each is multiplied by u[v] and renamed then."""
+    u, h = OF_ROWS[name], lambda a, b: algebra.read(SQUARE, [expr.of_var(a), expr.of_var(b)])
+    divided = apply(INVERSE, (u(v),))
+    quotient = algebra.expanded(algebra.expanded(h(w, v), u(w)), divided)
+    once = algebra.expanded(h(w, v), divided)
+    twice = algebra.expanded(algebra.expanded(once, u(v)), divided)
+    for body, like, equal in ((quotient, h(v, w), False), (quotient, h(w, v), False), (twice, once, True)):
+        sums = [float(PLACES.poly(reduce_sum([v, w], p), {})) for p in (body, like)]
+        assert np.isclose(*sums) == equal
+        steps = Steps(10_000)
+        summands = [Summand((v, w), mono, c) for mono, c in algebra.subtract(body, like).items]
+        labelling = Labelling(Unfolding(frozenset(), {}, steps), steps)
+        assert Denominators().cancel(summands, labelling) == equal
