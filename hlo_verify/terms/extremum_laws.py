@@ -23,7 +23,7 @@ from hlo_verify.terms.products import add
 from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, make_apply, number, of_atom, value_of
 from hlo_verify.terms.truths import joined
 from hlo_verify.terms.used import used
-from hlo_verify.terms.whole import range_of_whole
+from hlo_verify.terms.whole import bounds_of_number, range_of_whole
 
 NESTED = "extremum of extrema"
 REPEATED = "extremum of a term and itself"
@@ -42,7 +42,7 @@ def extremum(function: Function, args: tuple[Poly, ...]) -> Poly:
     terms = joined(function, terms)
     if constants:
         terms = _with_number(function, terms, max(constants) if function == MAXIMUM else min(constants))
-    kept = _not_exceeded(function, terms)
+    kept = _not_exceeded(function, _within(function, terms))
     if len(kept) < len(terms):
         used(EXCEEDED)
     best = [p for p in kept if _infinite(p) and (_infinite(p) > 0) == (function == MAXIMUM)]
@@ -129,6 +129,20 @@ def _with_number(function: Function, terms: list[Poly], k: Number) -> list[Poly]
     used(INTEGER)
     found = [p if integer is None else integer for p, integer in zip(terms, bounded, strict=True)]
     return list(dict.fromkeys(found))
+
+
+def _within(function: Function, terms: list[Poly]) -> list[Poly]:
+    """A term without the number that it is never beyond: `clip(round(127*x / max|x|), -127, 127)` clips nothing, and is
+    no number where the quotient is none."""
+    numbers = [p for p in terms if p.constant is not None]
+    if len(terms) != 2 or len(numbers) != 1:
+        return terms
+    (p,) = (p for p in terms if p.constant is None)
+    known, k = bounds_of_number(p), numbers[0].constant
+    end = known[0 if function == MAXIMUM else 1]
+    if end is None or k is None or (end < k if function == MAXIMUM else end > k):
+        return terms
+    return [p]
 
 
 def _infinite(p: Poly) -> Number:

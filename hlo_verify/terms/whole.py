@@ -48,6 +48,11 @@ def range_of_whole(atom: Apply) -> tuple[int, int] | None:
     return None if atom.doubt else range_of(of_atom(atom))
 
 
+def bounds_of_number(p: Poly) -> Ends:
+    """The least and the greatest that a term may be, of one that is a number but where it divides by 0."""
+    return ends(p) if _only_divides(p) else (None, None)
+
+
 @once_a_session
 def is_whole(p: Poly) -> bool:
     """Whether a term is a whole number where it is one at all, and is none at most where it divides by 0."""
@@ -117,8 +122,9 @@ def _of_numbers(numbers: Monomial) -> Ends:
         return _of_atom(numbers[0][0])
     if len(numbers) == 2 and all(n == 1 for _, n in numbers):
         for (part, _), (other, _) in (numbers, numbers[::-1]):
-            if isinstance(other, Apply) and other.function == INVERSE and is_no_greater(part, other.args[0]):
-                return Fraction(0 if not signs.of_atom(part) & signs.NEGATIVE else -1), Fraction(1)
+            most = share(part, other.args[0]) if isinstance(other, Apply) and other.function == INVERSE else None
+            if most is not None:
+                return -most if signs.of_atom(part) & signs.NEGATIVE else Fraction(0), most
     return None, None
 
 
@@ -169,21 +175,25 @@ def _of_extremum(function: Function, parts: list[Ends]) -> Ends:
     )
 
 
-def is_no_greater(part: Atom, most: Poly) -> bool:
-    """Whether the absolute value of an atom is no greater than a term, as one of those that it is the greatest of."""
+def share(part: Atom, most: Poly) -> Fraction | None:
+    """How many times a term the absolute value of an atom is at most, where it is one of those that the term is the
+    greatest of, or the term is a part of that: 127, of `maximum(max v. |x[v]| / 127, 1e-8)`. None where it is none."""
     from hlo_verify.terms.laws import apply  # whose laws ask for bounds
 
-    return not part.doubt and _is_among(apply(ABS, (of_atom(part),)), most)
+    return None if part.doubt else _share(apply(ABS, (of_atom(part),)), most)
 
 
-def _is_among(element: Poly, most: Poly) -> bool:
+def _share(element: Poly, most: Poly) -> Fraction | None:
     if len(most.items) != 1 or most.doubt:
-        return False
+        return None
     ((mono, c),) = most.items
-    atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 and c >= 1 else None
+    atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 and c > 0 else None
+    found: list[Fraction | None] = []
     if isinstance(atom, Apply) and atom.function == MAXIMUM:
-        return any(arg is element or _is_among(element, arg) for arg in atom.args)
-    return isinstance(atom, Read) and atom.tensor.kind == "max" and _is_read_of(element, atom)
+        found = [_share(element, arg) for arg in atom.args]
+    elif atom is element.atom or (isinstance(atom, Read) and atom.tensor.kind == "max" and _is_read_of(element, atom)):
+        found = [Fraction(1)]
+    return min((each / Fraction(c) for each in found if each is not None), default=None)
 
 
 def _is_read_of(element: Poly, greatest: Read) -> bool:

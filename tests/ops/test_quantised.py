@@ -65,6 +65,14 @@ RIGHT: dict[str, tuple[Body, Body]] = {
         lambda x: bits(x / (jnp.maximum(jnp.max(jnp.abs(x)), 1e-6) / 127)).sum(),
         lambda x: lax.psum(jnp.round(x / (jnp.maximum(greatest(x), 1e-6) / 127)).sum(), "x"),
     ),
+    "clips nothing": (
+        lambda x: jnp.clip(jnp.round(x / (jnp.max(jnp.abs(x)) / 127)), -127, 127).sum(),
+        lambda x: lax.psum(bits(x / (greatest(x) / 127)).sum(), "x"),
+    ),
+    "a scale that is no less than a number": (
+        lambda x: bits(jnp.clip(x / jnp.maximum(jnp.max(jnp.abs(x)) / 127, 1e-8), -128, 127)).sum(),
+        lambda x: lax.psum(jnp.round(x / jnp.maximum(greatest(x) / 127, 1e-8)).sum(), "x"),
+    ),
     "unsigned": (
         lambda x: jnp.floor(255 * jnp.clip(x, 0, 1)).sum(),
         lambda x: lax.psum(jnp.floor(255 * jnp.clip(x, 0, 1)).astype("uint8").astype("float32").sum(), "x"),
@@ -73,6 +81,18 @@ RIGHT: dict[str, tuple[Body, Body]] = {
 
 WRONG: dict[str, tuple[Body, Body]] = {
     "a scale for each device": (of_all, lambda x: lax.psum(bits(x / (jnp.max(jnp.abs(x)) / 127)).sum(), "x")),
+    "clips one": (
+        lambda x: jnp.clip(jnp.round(x / (jnp.max(jnp.abs(x)) / 127)), -126, 127).sum(),
+        lambda x: lax.psum(bits(x / (greatest(x) / 127)).sum(), "x"),
+    ),
+    "a scale that is half as large": (
+        lambda x: jnp.clip(jnp.round(x / jnp.maximum(jnp.max(jnp.abs(x)) / 254, 1e-8)), -127, 127).sum(),
+        lambda x: lax.psum(jnp.round(x / jnp.maximum(greatest(x) / 254, 1e-8)).sum(), "x"),
+    ),
+    "a scale that is no more than a number": (
+        lambda x: jnp.clip(jnp.round(x / jnp.minimum(jnp.max(jnp.abs(x)) / 127, 1e-3)), -127, 127).sum(),
+        lambda x: lax.psum(jnp.round(x / jnp.minimum(greatest(x) / 127, 1e-3)).sum(), "x"),
+    ),
     "more than the type has": (
         lambda x: jnp.round(x / (jnp.max(jnp.abs(x)) / 129)).sum(),
         lambda x: lax.psum(bits(x / (greatest(x) / 129)).sum(), "x"),

@@ -23,7 +23,7 @@ def as_integer(value: int | Fraction | float) -> int:
 
 @instance("integer of what is rounded")
 def _quantised(case: Case) -> tuple[Poly, Array]:
-    """What is divided by the greatest of all, of some, of its row or of others."""
+    """What is divided by the greatest of all, of some, of its row or of others, or by a part of it or some number."""
     (x, xs), v, w = case.make(6, 3), bound(6), bound(3)
     case.known.tensors[x] = xs = xs + case.random.choice((-20, 20))
     by, over = case.random.choice((100, 127, 128, Fraction(255, 2), 200)), case.random.choice(("all", "row", "one"))
@@ -35,14 +35,16 @@ def _quantised(case: Case) -> tuple[Poly, Array]:
         "max", [place for place in places if place in (v, w)], apply(ABS, (at(source, *places),))
     )
     values = abs(case.known.tensors[source])
-    p = algebra.scale(algebra.multiply(at(x, case.i, case.j), apply(INVERSE, (most,))), by)
+    part, least = case.random.choice(((1, 0), (Fraction(1, 4), Fraction(1, 8)), (Fraction(1, 9), 1), (3, 60)))
+    scale = apply(MAXIMUM, (algebra.scale(most, part), number(least))) if least else algebra.scale(most, part)
+    p = algebra.scale(algebra.multiply(at(x, case.i, case.j), apply(INVERSE, (scale,))), by * part)
     name = case.random.choice((*ROUNDED, None))
     if name is not None:
         p = apply(real(name), (p,))
 
     def value(i: int, j: int) -> int:
         greatest = {"all": values.max(), "row": values[i].max(), "one": values[0, 0]}[over]
-        exact = Fraction(by) * Fraction(xs[i, j]) / Fraction(greatest)
+        exact = Fraction(by) * part * Fraction(xs[i, j]) / max(part * Fraction(greatest), Fraction(least))
         return as_integer(exact if name is None else ROUNDED[name](exact))
 
     return apply(truncate("i8"), (p,)), case.each(value)
