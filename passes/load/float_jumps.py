@@ -50,6 +50,8 @@ _AS_IEEE_HAS_IT = _SELECTS | frozenset("add subtract multiply constant convert d
 """Operations of which an exact result is what every machine has."""
 _SUMS = frozenset({"dot_general", "reduce", "reduce_window", "convolution", "scatter"})
 """Operations that may add up many numbers, some of which cancel."""
+_WIDE = 23
+"""More binary digits than a place has."""
 
 
 @dataclass(slots=True)
@@ -70,7 +72,7 @@ class _Made:
             if op.name in RUNS_REGIONS:
                 for region in op.regions:
                     self.read(region)
-            elif all(v in self.ways for v in op.operands) and _hangs_on_operands(op):
+            elif all(v in self.ways for v in op.operands) and _is_known(op):
                 self._add(op)
 
     def _add(self, op: Op) -> None:
@@ -124,13 +126,11 @@ class _Made:
         return found[::-1]
 
 
-_WIDE = 23
-"""More binary digits than a place has."""
-
-
-def _hangs_on_operands(op: Op) -> bool:
-    """Whether an operation is a function of its operands, or of nothing but the device."""
-    if op.name == "custom_call" or communicates_itself(op) or is_new(op):
+def _is_known(op: Op) -> bool:
+    """Whether an operation is a function of its operands, or of nothing but the device, in types that numpy has."""
+    if op.name == "custom_call" or communicates_itself(op) or is_new(op) or not op.results:
+        return False
+    if any(is_float(type_.dtype) and type_.dtype not in DTYPES for type_ in op.types):
         return False
     if not op.operands:
         return op.name in FILLS or op.name in DEVICE_NUMBERS
