@@ -129,7 +129,7 @@ def _contract(
     body = algebra.multiply(inside, _product(dtype, bound, sides))
     if dtype == "i1":
         return result(op, reduce_boolean("or", bound, body))
-    return result(op, at_own_slots(at_best(over_places_in_order(reduce_sum(bound, body)))))
+    return result(op, at_own_slots(at_best(over_places_in_order(reduce_sum(bound, body), of_elements=True))))
 
 
 def _dot_general(op: Op, args: list[Value], context: Context) -> list[Value]:

@@ -186,9 +186,13 @@ def in_order(p: Poly) -> Poly:
 
 
 def _values_in(p: Poly) -> Iterator[Read]:
-    """The values in order that a term is made of, in functions too, or reads something at."""
+    """The values in order that a term is made of, in functions too, or reads something at.
+
+    In a function they are asked at places that hang on something: where all are written out, they stay as they are.
+    """
+    surface = {atom for mono, _ in p.items for atom, _ in mono}
     for atom in atoms(p):
-        if isinstance(atom, Read) and is_ordered(atom, VALUES):
+        if isinstance(atom, Read) and is_ordered(atom, VALUES) and (atom in surface or atom.indices[-1].items):
             yield atom
         for value in values_in_places(atom):
             yield from _values_in(value)

@@ -82,11 +82,13 @@ def summed(bound: Sequence[Var], p: Poly) -> Poly:
     return over_places_in_order(reduce_sum(variables, found), changed=found is not p)
 
 
-def over_places_in_order(p: Poly, *, changed: bool = False) -> Poly:
-    """The sums that variables have together, once they are one, over places in order, whatever factors they have."""
+def over_places_in_order(p: Poly, *, changed: bool = False, of_elements: bool = False) -> Poly:
+    """The sums that variables have together, once they are one, over places in order, whatever factors they have; or
+    those alone that are over elements, of which ranks are asked: not of which one is at a place."""
+    asks = _asks_rank if of_elements else _asks_order
     there: dict[Atom, Poly] = {}
     for atom in (atom for mono, _ in p.items for atom, _ in mono):
-        if isinstance(atom, Read) and atom.tensor.kind == "sum" and _asks_order(atom.tensor):
+        if isinstance(atom, Read) and atom.tensor.kind == "sum" and asks(atom.tensor):
             bound, (body,) = unfold(atom)
             variables, found = unpermuted(bound, body, by_inverse=True)
             if found is not body:
@@ -115,7 +117,13 @@ def _asks_order(source: Tensor) -> bool:
     """Whether a definition has conditions on which element is at a place in order, or ranks."""
     asked = (guard for mono, _ in source.bodies[0].items for guard in guards.guards_of(mono))
     is_asked = any(is_ordered(own_value(part), ORDER) for guard in asked for part, _ in guard.form.items)
-    return is_asked or any(map(_is_rank, _atoms(source.bodies[0])))
+    return is_asked or _asks_rank(source)
+
+
+@once_a_session
+def _asks_rank(source: Tensor) -> bool:
+    """Whether a definition has ranks of elements."""
+    return any(map(_is_rank, _atoms(source.bodies[0])))
 
 
 def unpermuted(bound: Sequence[Var], p: Poly, *, by_inverse: bool = False) -> tuple[list[Var], Poly]:

@@ -39,13 +39,6 @@ def test_wrong_programs(name: str, wrong: str) -> None:
     assert verified(PROGRAMS[name].pair(wrong)).verdict is Verdict.UNKNOWN
 
 
-def test_a_result_says_how_it_was_proved() -> None:
-    report = verified(PROGRAMS["by_halves"].pair())
-    assert [result.by_device for result in report.results] == [True]
-    plain = on({"i": 4}, P("i"), P("i"), (8,))
-    assert not any(result.by_device for result in verified(plain.pair(jnp.sin, jnp.sin)).results)
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_without_the_walk_for_all_devices(name: str) -> None:
     logical, partitioned = map(load, PROGRAMS[name].pair())

@@ -60,14 +60,24 @@ def dispatched(x: jax.Array, router: jax.Array, weights: jax.Array) -> jax.Array
     return lax.psum(jnp.einsum("te,tef->tf", mine, jnp.tanh(jnp.einsum("td,edf->tef", x, weights))), "i")
 
 
-def verdict(reference: Layer, local: Layer) -> Verdict:
+def report(reference: Layer, local: Layer) -> hlo_verify.Report:
     placed = on({"i": DEVICES}, (P(), P(), P("i")), P(), *SHAPES)
-    return hlo_verify.verify(*placed.pair(reference, local), refute=False).verdict
+    return hlo_verify.verify(*placed.pair(reference, local), refute=False)
+
+
+def verdict(reference: Layer, local: Layer) -> Verdict:
+    return report(reference, local).verdict
 
 
 @pytest.mark.parametrize("best", [1, 2])
 def test_experts_one_by_one(best: int) -> None:
     assert verdict(gathered(best), one_by_one(best)) is Verdict.PROVED
+
+
+def test_a_result_says_how_it_was_proved() -> None:
+    assert [result.by_device for result in report(gathered(2), one_by_one(2)).results] == [True]
+    plain = on({"i": DEVICES}, P("i"), P("i"), (8,)).pair(jnp.sin, jnp.sin)
+    assert [result.by_device for result in hlo_verify.verify(*plain).results] == [False]
 
 
 def test_experts_by_a_table_of_shares() -> None:
