@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
@@ -122,7 +122,7 @@ WRONG: dict[str, tuple[Body, Body]] = {
 
 
 def checked(reference: Body, distributed: Body, recheck: bool = False) -> hlo_verify.Report:
-    mesh = AbstractMesh((4,), ("x",))
+    mesh = AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,))
     split = jax.shard_map(distributed, mesh=mesh, in_specs=P("x"), out_specs=P(), check_vma=False)
     return hlo_verify.check(reference, split, FLOATS, recheck=recheck)
 
