@@ -17,6 +17,7 @@ from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
     EXTREMA,
+    INFINITE_EXPONENTIAL,
     INFINITY,
     INVERSE,
     IS_FINITE,
@@ -187,7 +188,7 @@ class Graph(Nodes):
             if node[0] == "choose":
                 a, b = ([*args[:k], m, *args[k + 1 :]] for m in node[2:])
                 return self.choose(node[1], self.call(function, a), self.call(function, b))
-        if function == EXPONENTIAL:
+        if function == EXPONENTIAL or (function == INFINITE_EXPONENTIAL and self.is_made_of_numbers(args[0])):
             return self._exponential(args[0])
         if function == INVERSE:
             return self._inverse(args[0])

@@ -235,6 +235,8 @@ class _Writer:
         measure = self.measures[m]
         base = f"e{m}"
         if base not in self.declared:
+            if "|f exp|" not in self.declared:
+                self.axioms.append("(assert (= (|f exp| 0.0) 1.0))")  # of a product that a condition makes 0
             self._declare("|f exp|", ["Real"], "Real")
             self.declared.add(base)
             arg = self.done[m] if measure == 1 else f"(* {number(measure)} {self.done[m]})"

@@ -12,7 +12,7 @@ from jax.sharding import PartitionSpec as P
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.passes.recheck.formulas import Graph
-from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, IS_FINITE
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, IS_FINITE
 from tests.passes.prove.each_device.programs import Function, on
 
 
@@ -34,6 +34,27 @@ def test_both_checks_agree(whole: Function, part: Function) -> None:
     pair = on({"i": 4}, P("i"), P("i"), (8, 8)).pair(whole, part)
     report = hlo_verify.verify(*pair, refute=False, recheck=True)
     assert report.verdict is Verdict.PROVED, report
+
+
+def test_exponentials_of_what_may_be_no_number_are_one_function() -> None:
+    """Of elements that a program takes at places that may be outside, as `jnp.take` fills them."""
+
+    def weight(table: jax.Array, place: jax.Array) -> jax.Array:
+        return jnp.exp(jnp.take(table, place[0].astype(jnp.int32), axis=0))
+
+    pair = on({"i": 2}, (P(None, "i"), P()), P("i"), (3, 4), (1,)).pair(weight, weight)
+    report = hlo_verify.verify(*pair, refute=False, recheck=True)
+    assert report.verdict is Verdict.PROVED, report
+
+
+def test_exponentials_of_infinities_do_not_cancel() -> None:
+    graph = Graph()
+    x, infinite = graph.read("x", (0,), "Real"), graph.call(INFINITY, ())
+    masked = graph.choose(graph.read("keep", (0,), "Real"), x, infinite)
+    product = [graph.call(INFINITE_EXPONENTIAL, [graph.multiply([graph.number(c), masked])]) for c in (1, -1)]
+    assert graph.multiply(product) != graph.one
+    number = [graph.call(INFINITE_EXPONENTIAL, [graph.multiply([graph.number(c), x])]) for c in (1, -1)]
+    assert graph.multiply(number) == graph.one
 
 
 def test_what_has_an_infinity_is_not_taken_for_a_number() -> None:
