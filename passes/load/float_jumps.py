@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hlo_verify.program.attributes import elements_once
-from hlo_verify.program.element_types import DTYPES, is_float, mantissa_bits, sure_digits
+from hlo_verify.program.element_types import DTYPES, finfo, is_float, mantissa_bits, sure_digits
 from hlo_verify.program.ir import IN_FLOATS, Function, Module, Name, Op, TensorType, used
 from hlo_verify.program.op_families import (
     DEVICE_NUMBERS,
@@ -46,10 +46,12 @@ Floats = npt.NDArray[np.float64]
 _SELECTS = MOVES | KEEPS_SPLATS
 _SELECTS |= frozenset("abs bitcast_convert clamp gather maximum minimum negate select slice sort".split())
 """Operations that round nothing."""
-_AS_IEEE_HAS_IT = _SELECTS | frozenset("add subtract multiply constant convert dot_general reduce".split())
+_AS_IEEE_HAS_IT = _SELECTS | frozenset("add subtract multiply constant convert".split())
 """Operations of which an exact result is what every machine has."""
 _SUMS = frozenset({"dot_general", "reduce", "reduce_window", "convolution", "scatter"})
 """Operations that may add up many numbers, some of which cancel."""
+_EXTREMA = ("maximum", "minimum")
+_CARRIED = "what a loop carries"
 _WIDE = 23
 """More binary digits than a place has."""
 
@@ -65,21 +67,53 @@ class _Made:
     about, and what is done with integers, is not told: devices do that otherwise."""
     jumps: list[Op] = field(default_factory=list)
     """Comparisons and roundings of what was rounded before."""
+    carried: set[Name] = field(default_factory=set)
+    """What hangs on what a loop carries: it is not evaluated."""
 
     def read(self, function: Function) -> None:
         for op in function.ops:
             self.types |= zip(op.results, op.types, strict=True)
-            if op.name in RUNS_REGIONS:
+            if op.name == "while":
+                self._read_loop(op)
+            elif op.name in RUNS_REGIONS:
                 for region in op.regions:
                     self.read(region)
             elif all(v in self.ways for v in op.operands) and _is_known(op):
                 self._add(op)
+
+    def _read_loop(self, op: Op) -> None:
+        """A loop, of which what it carries hangs on no argument where neither its start nor a turn does."""
+        known = [v in self.ways for v in op.operands]
+        before, jumps = len(self.ways), len(self.jumps)
+        condition, body = op.regions
+        while True:
+            for region in (condition, body):
+                self._carry(region.arguments, region.argument_types, known)
+                self.read(region)
+            after = [is_known and v in self.ways for v, is_known in zip(body.results, known, strict=True)]
+            if after == known:
+                break
+            known = after
+            del self.jumps[jumps:]
+            for value in list(self.ways)[before:]:
+                del self.ways[value]
+        self._carry(op.results, op.types, known)
+
+    def _carry(self, values: Sequence[Name], types: Sequence[TensorType], known: Sequence[bool]) -> None:
+        """Note what of the values that a loop carries hangs on no argument."""
+        for value, type_, is_known in zip(values, types, known, strict=True):
+            self.types[value] = type_
+            if is_known:
+                self.ways[value] = _short(_CARRIED) if is_float(type_.dtype) else ""
+                self.carried.add(value)
 
     def _add(self, op: Op) -> None:
         before = self.way_of_all(op.operands)
         if before and self._is_jump(op):
             self.jumps.append(op)
         way = self._way(op) if self.rounds(op) else before
+        if not self.carried.isdisjoint(op.operands):
+            self.carried.update(op.results)
         for v in op.results:
             self.ops[v], self.ways[v] = op, way
 
@@ -98,6 +132,8 @@ class _Made:
         dtype = op.types[0].dtype
         if op.name in FILLS or op.name in _SELECTS or op.name in JUMPS - {"convert"} or not is_float(dtype):
             return False
+        if op.name == "reduce" and all(inner.name in _EXTREMA for inner in op.regions[0].ops):
+            return False
         if op.name != "convert":
             return True
         old = self.types[op.operands[0]].dtype
@@ -109,15 +145,15 @@ class _Made:
 
     def number(self, value: Name) -> Any:
         """The one number that a constant holds; None of all else."""
-        op = self.ops[value]
-        while op.operands and (op.name in KEEPS_SPLATS or op.name == "convert"):
-            op = self.ops[op.operands[0]]
-        found = elements_once(op.attributes["value"]) if op.name == "constant" else None
+        op = self.ops.get(value)
+        while op is not None and op.operands and (op.name in KEEPS_SPLATS or op.name == "convert"):
+            op = self.ops.get(op.operands[0])
+        found = elements_once(op.attributes["value"]) if op is not None and op.name == "constant" else None
         return found[0] if found is not None and len(found) == 1 else None
 
-    def in_jumps(self) -> list[Op]:
-        """The jumps and all that they are made of, in order."""
-        needed = {v for op in self.jumps for v in op.results}
+    def made_of(self, jumps: Sequence[Op]) -> list[Op]:
+        """Those jumps and all that they are made of, in order."""
+        needed = {v for op in jumps for v in op.results}
         found = []
         for op in reversed({op.results: op for op in self.ops.values()}.values()):
             if needed.intersection(op.results):
@@ -176,11 +212,13 @@ def _undecided(module: Module, made: _Made) -> list[Op]:
     from hlo_verify.evaluate.intervals import INTERVALS
     from hlo_verify.evaluate.state import Limits
 
-    ops = tuple(made.in_jumps())
+    fixed = [op for op in made.jumps if made.carried.isdisjoint(op.operands)]
+    carried = [op for op in made.jumps if not made.carried.isdisjoint(op.operands)]
+    ops = tuple(made.made_of(fixed))
     devices = (module.partitions or 0) * module.replicas
-    if not devices and any(op.name in DEVICE_NUMBERS for op in ops):
+    if not fixed or (not devices and any(op.name in DEVICE_NUMBERS for op in ops)):
         return made.jumps
-    main = Function((), (), ops, tuple(op.results[0] for op in made.jumps))
+    main = Function((), (), ops, tuple(op.results[0] for op in fixed))
     instead = {op.results[0]: _in_type(op, made) for op in ops if is_float(op.types[0].dtype)}
     found = evaluate(
         replace(module, main=main),
@@ -190,7 +228,7 @@ def _undecided(module: Module, made: _Made) -> list[Op]:
         limits=Limits(elements=ELEMENTS, work=WORK, room=8 * ELEMENTS),
         instead={name: way for name, way in instead.items() if way is not None},
     )
-    return [op for op, value in zip(made.jumps, found.results, strict=True) if not _is_decided(value)]
+    return carried + [op for op, value in zip(fixed, found.results, strict=True) if not _is_decided(value)]
 
 
 def _is_decided(value: Blocks | None) -> bool:
@@ -211,16 +249,21 @@ def _in_type(op: Op, made: _Made) -> Callable[[Array], Array] | None:
     if op.name == "divide":
         return partial(_divided, by=made.number(op.operands[1]), dtype=dtype, off=off)
     is_exact = partial(_holds, digits=mantissa_bits(dtype) + 1) if op.name in _AS_IEEE_HAS_IT else np.zeros_like
-    return partial(_rounded, is_exact=is_exact, off=np.nan if op.name in _SUMS else off)
+    return partial(_rounded, is_exact=is_exact, off=np.nan if op.name in _SUMS else off, dtype=dtype)
 
 
-def _rounded(values: Array, *, is_exact: Callable[[Floats], npt.NDArray[Any]], off: float) -> Array:
-    """Intervals that hold what floats may give in place of each number, off by so much of it where it is not exact."""
+def _rounded(values: Array, *, is_exact: Callable[[Floats], npt.NDArray[Any]], off: float, dtype: str) -> Array:
+    """Intervals that hold what floats may give in place of each number, off by so much of it where it is not exact, and
+    by the least number of the type; of what is too large for it nothing is known."""
     from hlo_verify.evaluate.intervals import interval, is_point
 
     low, high = values["low"], values["high"]
-    off_by = np.where(is_point(values) & ((low == 0) | is_exact(low).astype(np.bool_)), 0.0, off)
-    return interval(low - np.abs(low) * off_by, high + np.abs(high) * off_by)
+    least, most = float(finfo(dtype).smallest_normal), float(finfo(dtype).max)
+    is_held = (low == 0) | (is_exact(low).astype(np.bool_) & (np.abs(low) >= least))
+    size = np.maximum(np.abs(low), np.abs(high))
+    off_by = np.where(is_point(values) & is_held, 0.0, np.where(np.isnan(off), off, size * off + least))
+    off_by = np.where((size > most) & np.isfinite(size), np.nan, off_by)
+    return interval(low - off_by, high + off_by)
 
 
 def _divided(values: Array, *, by: Any, dtype: str, off: float) -> Array:
@@ -228,7 +271,7 @@ def _divided(values: Array, *, by: Any, dtype: str, off: float) -> Array:
     from hlo_verify.evaluate.intervals import interval
 
     if by is None or not by:
-        return _rounded(values, is_exact=np.zeros_like, off=off)
+        return _rounded(values, is_exact=np.zeros_like, off=off, dtype=dtype)
     as_held = DTYPES[dtype]
     near = (values["low"] / 2 + values["high"] / 2).astype(as_held)
     inverse = np.ones((), as_held) / np.asarray(by).astype(as_held)
@@ -236,7 +279,7 @@ def _divided(values: Array, *, by: Any, dtype: str, off: float) -> Array:
     is_inside = (values["low"] <= near) & (near <= values["high"]) & (product == near)
     is_inside &= _holds(near.astype(np.float64), sure_digits(dtype))
     found = interval(*(np.where(is_inside, near, values[side]) for side in ("low", "high")))
-    return _rounded(found, is_exact=lambda low: is_inside & (low == near), off=off)
+    return _rounded(found, is_exact=lambda low: is_inside & (low == near), off=off, dtype=dtype)
 
 
 def _holds(values: Floats, digits: int) -> npt.NDArray[np.bool_]:

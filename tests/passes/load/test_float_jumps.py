@@ -52,7 +52,11 @@ def marks(function: Places) -> list[bool]:
         (lambda i: (0.3 * i + 0.05).astype(jnp.int32), False),
         (lambda i: jnp.sign(jnp.sin(i + 0.5)), False),
         (lambda i: jnp.sum(0.1 * i) > 3, True),
-        (lambda i: jnp.sum(1.0 * i) > 3, False),
+        (lambda i: jnp.sum(jnp.where(i == 0, 2.0**25, jnp.where(i == 1, 0.25, -(2.0**25) * (i == 2))) * 4) > 0.5, True),
+        (lambda i: jnp.max(0.1 * i) > 0.75, False),
+        (lambda i: jnp.max(0.1 * i) > 0.7, False),
+        (lambda i: 1e-30 * i * 1e-30 > 0, True),
+        (lambda i: jnp.exp(100.0 * i) * 0 == 0, True),
         (lambda i: i.astype(jnp.float32) > 7, False),
     ],
 )
@@ -71,6 +75,34 @@ def test_a_loop_has_the_marks_too() -> None:
 
     text = jax.jit(lambda x: lax.fori_loop(0, 3, turn, x)).lower(jnp.zeros(SIZE)).as_text()
     assert [op.name for op in operations(load(text).main) if IN_FLOATS in op.attributes] == ["floor"]
+
+
+@pytest.mark.parametrize(
+    "counted",
+    [
+        lambda: lax.map(lambda t: jnp.floor(t / 41 * 41) == t, jnp.arange(64.0)),
+        lambda: lax.scan(lambda s, _: (s + 1, s / 41 * 41 >= s), jnp.float32(0), None, 64)[1],
+        lambda: lax.fori_loop(0, 64, lambda t, held: held & (t / 41 * 41 >= t), True),
+        lambda: (
+            lax.fori_loop(0, 7, lambda t, s: s + jnp.where(t == 0, 2.0**25, jnp.where(t < 6, 1.0, -(2.0**25))), 0.0) > 4
+        ),
+    ],
+    ids=["map", "scan", "a condition", "a sum"],
+)
+def test_what_loops_count_is_decided_by_floats_too(counted: Callable[[], jax.Array]) -> None:
+    """All of these hold of real numbers, and not of what XLA computes; what is the same in both is the same."""
+    assert not np.all(np.asarray(jax.jit(counted)()))
+    mesh = AbstractMesh((2,), ("x",), axis_types=(AxisType.Auto,))
+    x = jax.ShapeDtypeStruct((4,), jnp.float32)
+
+    def verdict(local: Callable[[], jax.Array]) -> Verdict:
+        mapped = jax.shard_map(
+            lambda x: lax.psum(x.sum(), "x") * local(), mesh=mesh, in_specs=P("x"), out_specs=P(), check_vma=False
+        )
+        return hlo_verify.check(lambda x: x.sum() * counted(), mapped, x, refute=False).verdict
+
+    assert verdict(lambda: jnp.ones(counted().shape, bool)) is Verdict.UNKNOWN
+    assert verdict(counted) is Verdict.PROVED
 
 
 def test_constants_alone_may_be_decided_otherwise() -> None:
