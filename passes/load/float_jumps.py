@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from hlo_verify.program.attributes import elements_once
-from hlo_verify.program.element_types import DTYPES, finfo, is_float, mantissa_bits, sure_digits
+from hlo_verify.program.element_types import DTYPES, finfo, is_float, is_integer, mantissa_bits, sure_digits
 from hlo_verify.program.ir import IN_FLOATS, Function, Module, Name, Op, TensorType, used
 from hlo_verify.program.op_families import (
     DEVICE_NUMBERS,
@@ -125,7 +125,7 @@ class _Made:
     def _is_jump(self, op: Op) -> bool:
         if op.name not in JUMPS or not is_float(self.types[op.operands[0]].dtype):
             return False
-        return op.name != "convert" or not is_float(op.types[0].dtype)
+        return op.name != "convert" or is_integer(op.types[0].dtype) or op.types[0].dtype == "i1"
 
     def rounds(self, op: Op) -> bool:
         """Whether floats of the type may give another number than the operation is of real ones."""

@@ -69,6 +69,11 @@ def test_numbers_of_arguments_are_not_asked_for() -> None:
     assert not any(IN_FLOATS in op.attributes for op in operations(load(text).main))
 
 
+def test_a_conversion_to_complex_numbers_is_no_jump() -> None:
+    text = jax.jit(lambda x: x * (0.1 * jnp.arange(SIZE)).astype(jnp.complex64)).lower(jnp.zeros(SIZE)).as_text()
+    assert not any(IN_FLOATS in op.attributes for op in operations(load(text).main))
+
+
 def test_a_loop_has_the_marks_too() -> None:
     def turn(_: int, x: jax.Array) -> jax.Array:
         return x + jnp.floor(jnp.arange(SIZE) / 7 * 7)
