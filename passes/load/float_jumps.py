@@ -11,7 +11,7 @@ with how its operands were made: it is the same as one of the same numbers that 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from hashlib import sha256
@@ -65,6 +65,8 @@ class _Made:
     ways: dict[Name, str] = field(default_factory=dict)
     """By which operations that round each was made, one after another; "" where there are none. What moves numbers
     about, and what is done with integers, is not told: devices do that otherwise."""
+    rounded_by: dict[Name, frozenset[str]] = field(default_factory=dict)
+    """Which these are, in no order."""
     jumps: list[Op] = field(default_factory=list)
     """Comparisons and roundings of what was rounded before."""
     carried: set[Name] = field(default_factory=set)
@@ -112,6 +114,11 @@ class _Made:
         if before and self._is_jump(op):
             self.jumps.append(op)
         way = self._way(op) if self.rounds(op) else before
+        kinds = frozenset[str]().union(*(self.rounded_by.get(v, frozenset()) for v in op.operands))
+        if self.rounds(op):
+            numbers = (self.number(v) for v in op.operands if not self.ways[v])
+            kinds |= {" ".join((op.name, op.types[0].dtype, *sorted(str(n) for n in numbers if n is not None)))}
+        self.rounded_by.update(dict.fromkeys(op.results, kinds))
         if not self.carried.isdisjoint(op.operands):
             self.carried.update(op.results)
         for v in op.results:
@@ -179,7 +186,7 @@ def marked(module: Module) -> Module:
     made.read(module.main)
     if not made.jumps:
         return module
-    open_ = {op.results: _way_to(op, made) for op in _undecided(module, made)}
+    open_ = dict(_undecided(module, made))
     return replace(module, main=_with_marks(module.main, open_)) if open_ else module
 
 
@@ -206,8 +213,14 @@ def _with_marks(function: Function, marks: dict[tuple[Name, ...], str]) -> Funct
     return function if is_same else replace(function, ops=tuple(ops))
 
 
-def _undecided(module: Module, made: _Made) -> list[Op]:
-    """Those jumps that come out one way or the other in floats, as far as is known."""
+def _kinds_to(jump: Op, made: _Made) -> str:
+    """By which operations the operands of a jump were made, in whichever order."""
+    return _short(*sorted(frozenset[str]().union(*(made.rounded_by[v] for v in jump.operands))))
+
+
+def _undecided(module: Module, made: _Made) -> Iterator[tuple[tuple[Name, ...], str]]:
+    """The results of those jumps that come out one way or the other in floats, as far as is known, and how what they
+    are of was made: of what is too much to be evaluated, which is hardly ever open, by which operations alone."""
     from hlo_verify.evaluate.interpret import evaluate
     from hlo_verify.evaluate.intervals import INTERVALS
     from hlo_verify.evaluate.state import Limits
@@ -216,8 +229,12 @@ def _undecided(module: Module, made: _Made) -> list[Op]:
     carried = [op for op in made.jumps if not made.carried.isdisjoint(op.operands)]
     ops = tuple(made.made_of(fixed))
     devices = (module.partitions or 0) * module.replicas
-    if not fixed or (not devices and any(op.name in DEVICE_NUMBERS for op in ops)):
-        return made.jumps
+    yield from ((op.results, _way_to(op, made)) for op in carried)
+    if not fixed:
+        return
+    if not devices and any(op.name in DEVICE_NUMBERS for op in ops):
+        yield from ((op.results, _kinds_to(op, made)) for op in fixed)
+        return
     main = Function((), (), ops, tuple(op.results[0] for op in fixed))
     instead = {op.results[0]: _in_type(op, made) for op in ops if is_float(op.types[0].dtype)}
     found = evaluate(
@@ -228,7 +245,9 @@ def _undecided(module: Module, made: _Made) -> list[Op]:
         limits=Limits(elements=ELEMENTS, work=WORK, room=8 * ELEMENTS),
         instead={name: way for name, way in instead.items() if way is not None},
     )
-    return carried + [op for op, value in zip(fixed, found.results, strict=True) if not _is_decided(value)]
+    for op, value in zip(fixed, found.results, strict=True):
+        if not _is_decided(value):
+            yield op.results, _kinds_to(op, made) if value is None else _way_to(op, made)
 
 
 def _is_decided(value: Blocks | None) -> bool:
