@@ -187,7 +187,9 @@ def _share(element: Poly, most: Poly) -> Fraction | None:
     if len(most.items) != 1 or most.doubt:
         return None
     ((mono, c),) = most.items
-    atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 and c > 0 else None
+    if len(mono) != 1 or mono[0][1] != 1 or c <= 0:
+        return None
+    atom = mono[0][0]
     found: list[Fraction | None] = []
     if isinstance(atom, Apply) and atom.function == MAXIMUM:
         found = [_share(element, arg) for arg in atom.args]
