@@ -19,7 +19,7 @@ from hlo_verify.evaluate.numbers import storage, width, wrapped
 from hlo_verify.evaluate.state import Place, Rule, Run
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import IN_FLOATS, MADE_BY, Function, Op
-from hlo_verify.program.op_families import KEEPS_SPLATS
+from hlo_verify.program.op_families import KEEPS_SPLATS, plain_name
 
 
 def broadcast(blocks: Blocks, shape: Sequence[int], maps: Maps) -> Blocks:
@@ -133,7 +133,7 @@ def scalar_function(region: Function, run: Run) -> Callable[[Sequence[Array]], l
             if op.name == "constant":
                 found = np.asarray(op.attributes["value"]).reshape(-1)[0]
                 environment[op.results[0]] = literal(np.asarray(found), op.types[0].dtype, run)
-            elif op.types and op.types[0].shape == () and functions.plain_name(op.name) in names:
+            elif op.types and op.types[0].shape == () and plain_name(op.name) in names:
                 operands = [read(v) for v in op.operands]
                 types = [dtypes[v] if v in dtypes else run.types[v].dtype for v in op.operands]
                 environment[op.results[0]] = _applied(op, types, operands, run)

@@ -13,6 +13,7 @@ from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import bounds, converted, is_complex, is_float, is_integer, width, wrapped
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import Op
+from hlo_verify.program.op_families import plain_name
 
 Function = Callable[..., Array]
 
@@ -33,11 +34,6 @@ def apply(op: Op, dtypes: list[str], args: list[Array], real: Any) -> Array:
         return wrapped(function(dtype, *args), result, real)
     found = function(*args)
     return found if found.dtype == bool and result == "i1" else wrapped(found, result, real)
-
-
-def plain_name(name: str) -> str:
-    """An operation's name without the dialect."""
-    return name.removeprefix("chlo.").removeprefix("mhlo.")
 
 
 TRUTH: dict[str, Function] = {

@@ -16,7 +16,6 @@ from hlo_verify.evaluate import (
     dynamic,
     elementwise,
     fourier,
-    functions,
     manual,
     movement,
     ordering,
@@ -35,7 +34,7 @@ from hlo_verify.evaluate.unknown import FollowsError, TooLargeError, UnknownErro
 from hlo_verify.evaluate.uses import fixed, independent
 from hlo_verify.evaluate.vanishing import Known, known_of, without_vanishing
 from hlo_verify.program.ir import VANISHED, Function, Module, Name, Op, TensorType, used
-from hlo_verify.program.op_families import BORDERS
+from hlo_verify.program.op_families import BORDERS, plain_name
 
 RULES: dict[str, Rule] = {
     **elementwise.RULES,
@@ -270,7 +269,7 @@ def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
         known = [a for a in args if a is not None]
         if len(known) < len(args):
             return [None] * len(op.results)
-        rule = RULES.get(op.name) or RULES.get(functions.plain_name(op.name))
+        rule = RULES.get(op.name) or RULES.get(plain_name(op.name))
         if rule is None:
             raise UnknownError("is not supported")
         results = rule(op, known, run, manual.place_of(op, run, place))

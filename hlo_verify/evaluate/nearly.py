@@ -11,7 +11,8 @@ from hlo_verify.evaluate.intervals import INTERVALS, exact, interval, middle
 from hlo_verify.evaluate.maps import Array
 
 SURE = {"f64": 45, "f32": 20, "f16": 10, "bf16": 7}
-"""How many binary digits are right of what a few operations on floats give."""
+"""How many binary digits are right of what a few operations on floats give: `element_types.sure_digits`, which the
+evaluator has for itself."""
 FEW = 3
 """The same of narrower types."""
 

@@ -34,6 +34,7 @@ from hlo_verify.evaluate.totals import rounded, without
 from hlo_verify.evaluate.unary import UNKNOWN_COMPLEX, trunc
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import MADE_BY, Op
+from hlo_verify.program.op_families import plain_name
 
 NO_SENSE = {
     "divide": "an integer division by zero, or of the least integer by -1",
@@ -63,7 +64,7 @@ def apply(
     Real numbers are enclosed as `real` says. With a fixed amount, one that the module itself says, a shift by the width
     is defined, though none by more: JAX makes the upper half of a seed of 32 bits by shifting it by 32.
     """
-    name, result = functions.plain_name(op.name), op.types[0].dtype
+    name, result = plain_name(op.name), op.types[0].dtype
     rule = _TYPED.get(name)
     if rule is not None:
         return rule(op, dtypes, args, note, real)

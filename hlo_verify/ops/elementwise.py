@@ -31,7 +31,7 @@ from hlo_verify.ops.values import (
 )
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import Op
-from hlo_verify.program.op_families import is_one_expression
+from hlo_verify.program.op_families import is_one_expression, plain_name
 from hlo_verify.terms import algebra, guards, rotations
 from hlo_verify.terms.at_bounds import chosen_at_bound
 from hlo_verify.terms.comparing import chosen, chosen_count, chosen_integer, chosen_total
@@ -187,7 +187,7 @@ def uninterpreted(op: Op, args: list[Value], **attributes: Any) -> list[Value]:
     Real functions have one for every format.
     """
     require_arithmetic(op.types[0].dtype, *(v.type.dtype for v in args))
-    name = op.name.removeprefix("chlo.").removeprefix("mhlo.")
+    name = plain_name(op.name)
     by_format = op.name in DEPENDS_ON_FORMAT
     every_real = all(is_float(v.type.dtype) for v in args) and not by_format
     taken = ("real",) if every_real else tuple(v.type.dtype for v in args)

@@ -45,8 +45,8 @@ def unless_marked(rule: Rule) -> Rule:
     """The rule of an operation that is not marked, or of numbers that show how they were rounded: laws see to these."""
 
     def checked(op: Op, args: list[Value], context: Context) -> list[Value]:
-        is_seen = op.name in SEEN and shows_roundings(args[0].term)
-        is_hidden = IN_FLOATS in op.attributes and not is_seen
+        is_marked = IN_FLOATS in op.attributes
+        is_hidden = is_marked and not (op.name in SEEN and shows_roundings(args[0].term))
         return rounded(op, args) if is_hidden else rule(op, args, context)
 
     return checked

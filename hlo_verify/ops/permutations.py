@@ -105,9 +105,9 @@ def over_places(bound: Sequence[Var], p: Poly) -> tuple[list[Var], Poly]:
     variables, found = unpermuted(bound, p)
     if variables != list(bound):
         return variables, found
-    atom = p.atom
-    is_named = isinstance(atom, Read) and atom.tensor.kind == "term" and _asks_order(atom.tensor)
-    whole = unfold(atom)[1][0] if is_named and isinstance(atom, Read) else found
+    atom, whole = p.atom, found
+    if isinstance(atom, Read) and atom.tensor.kind == "term" and _asks_order(atom.tensor):
+        _, (whole,) = unfold(atom)
     variables, there = unpermuted(bound, whole, by_inverse=True)
     return (variables, there) if variables != list(bound) else (list(bound), found)
 

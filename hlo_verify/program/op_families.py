@@ -59,6 +59,12 @@ IDENTITIES = _targets(Family.IDENTITY)
 BORDERS = _targets(Family.MANUAL)
 
 
+def plain_name(name: str) -> str:
+    """An operation's name without the dialect: `erf` is one function, of `chlo` as JAX writes it and of `mhlo` as HLO
+    is read."""
+    return name.removeprefix("chlo.").removeprefix("mhlo.")
+
+
 def family(name: str, attributes: Mapping[str, Any]) -> Family | None:
     """What is known of an operation with those attributes; None if nothing is."""
     if name != CUSTOM_CALL:

@@ -9,7 +9,7 @@ at: turns of loops, and places in a dimension, that have two values are everywhe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TypeGuard
 
 from hlo_verify.index import expr
@@ -27,11 +27,14 @@ _DEVICE = "d"
 
 def joined(p: Poly) -> Poly:
     """p with every pair of monomials joined that are both places of a ring of two."""
-    while True:
-        shorter = _joined_once(p)
-        if shorter is None:
-            return p
+    return shortened(p, _joined_once)
+
+
+def shortened(p: Poly, once: Callable[[Poly], Poly | None]) -> Poly:
+    """p made shorter as often as that can be done once more."""
+    while (shorter := once(p)) is not None:
         p = shorter
+    return p
 
 
 def _joined_once(p: Poly) -> Poly | None:

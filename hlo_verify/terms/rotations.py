@@ -79,13 +79,7 @@ def joined(p: Poly) -> Poly:
     if len(p.items) < 2 or not allows("ring_terms", len(p.items)):
         return p
     p = ring_of_two.joined(p)
-    if not turns(p):
-        return p
-    while True:
-        shorter = _joined_once(p)
-        if shorter is None:
-            return p
-        p = shorter
+    return ring_of_two.shortened(p, _joined_once) if turns(p) else p
 
 
 def _joined_once(p: Poly) -> Poly | None:

@@ -268,13 +268,13 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
 
     `ordered` says that the meshes of replica groups may have an order of devices of their own.
     """
-    given = serialized
+    given, has_high_products = serialized, high_products.has(serialized)
     try:
         if ordered:
             serialized = proto_edits.name_device_orders(serialized)
         serialized = bitcasts.mark(serialized)
         serialized = fields.carry_over(kernel_layouts.demand_layouts(all_to_all_groups.write_out(serialized)))
-        if high_products.has(given):
+        if has_high_products:
             serialized = high_products.name(serialized)
         try:
             source = _converted(serialized)
@@ -291,7 +291,7 @@ def from_proto(serialized: bytes, *, ordered: bool = True, text: str | None = No
             f"expected {ACCEPTED}",
             Input.DAMAGED,
         ) from error
-    if high_products.has(given):
+    if has_high_products:
         high_products.write_out(source.module)
     if shardy_calls.NAME in given:
         shardy_calls.write_out(source.module)

@@ -200,8 +200,9 @@ class Confirmer:
         given = tuple(_enclosed(blocks, stage.real) for blocks in inputs)
         maps, devices = Maps(), 1 if self.pair.arguments is None else self.pair.devices
         held = local_arguments(self.pair, given, maps)
-        asked = partial(evaluate, only=results, real=stage.real, limits=limits, literals=self._literals)
-        asked = partial(asked, decides=stage.decides)
+        asked = partial(
+            evaluate, only=results, real=stage.real, limits=limits, literals=self._literals, decides=stage.decides
+        )
         # what makes the logical module divide by zero is no witness; what makes a device do so, is one
         of_whole, of_parts = self._folded
         whole = asked(self.pair.logical, given, 1, has_domains=True, instead=of_whole)

@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from hlo_verify import evaluate, ops
-from hlo_verify.evaluate import control, functions, manual
+from hlo_verify.evaluate import control, manual
 from hlo_verify.ops import kernels
 from hlo_verify.passes.canonicalize import defaults, inline
 from hlo_verify.passes.read import batch_norm, neuron_calls, shardy_calls
@@ -64,7 +64,7 @@ RECHECK = _files(meanings, "MEANINGS") | dict.fromkeys(claims.WALKED, "claims")
 
 def _rowed(table: Mapping[str, str], name: str) -> str | None:
     """The file with an operation's numbers, which some dialects' names are taken off for."""
-    return table.get(name) or table.get(functions.plain_name(name))
+    return table.get(name) or table.get(op_families.plain_name(name))
 
 
 @pytest.mark.parametrize("name", ROWS)
@@ -77,7 +77,7 @@ def test_a_row_says_where_the_meanings_are(name: str) -> None:
 def test_what_has_a_meaning_has_a_row() -> None:
     assert set(NOTATION) <= set(ROWS)
     assert set(RECHECK) <= set(ROWS)
-    assert set(NUMBERS) <= set(ROWS) | {functions.plain_name(name) for name in ROWS}
+    assert set(NUMBERS) <= set(ROWS) | {op_families.plain_name(name) for name in ROWS}
 
 
 def test_the_engines_use_the_tables_of_all_files() -> None:

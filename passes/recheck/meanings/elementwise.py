@@ -26,6 +26,7 @@ from hlo_verify.passes.recheck.plain import (
     times,
 )
 from hlo_verify.program.element_types import exponent_bits
+from hlo_verify.program.op_families import plain_name
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
     INVERSE,
@@ -131,7 +132,7 @@ def _sign(site: Site) -> Expr:
 
 def free_function(site: Site) -> Expr:
     """A function known by its name, attributes and types."""
-    name = site.op.name.removeprefix("chlo.").removeprefix("mhlo.")
+    name = plain_name(site.op.name)
     real = all(is_real(type_.dtype) for type_ in site.operands) and name != "next_after"
     source = ("real",) if real else tuple(type_.dtype for type_ in site.operands)
     target = "real" if is_real(site.type.dtype) and name != "next_after" else site.type.dtype
