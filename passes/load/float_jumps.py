@@ -11,6 +11,7 @@ with how its operands were made: it is the same as one of the same numbers that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -22,16 +23,20 @@ import numpy.typing as npt
 
 from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.element_types import DTYPES, finfo, is_float, is_integer, mantissa_bits, sure_digits
-from hlo_verify.program.ir import IN_FLOATS, Function, Module, Name, Op, TensorType, used
+from hlo_verify.program.ir import IN_FLOATS, Function, Module, Name, Op, TensorType, fresh_in, used
 from hlo_verify.program.op_families import (
     DEVICE_NUMBERS,
     FILLS,
+    INDEXED,
     JUMPS,
     KEEPS_SPLATS,
     MOVES,
+    PARTS,
     RUNS_REGIONS,
     communicates_itself,
+    is_identity,
     is_new,
+    plain_name,
 )
 
 if TYPE_CHECKING:
@@ -43,8 +48,8 @@ ELEMENTS, WORK = 1 << 21, 3e7
 
 Floats = npt.NDArray[np.float64]
 
-_SELECTS = MOVES | KEEPS_SPLATS
-_SELECTS |= frozenset("abs bitcast_convert clamp gather maximum minimum negate select slice sort".split())
+_SELECTS = MOVES | PARTS | KEEPS_SPLATS | INDEXED - {"scatter"}
+_SELECTS |= frozenset("abs bitcast_convert clamp maximum minimum negate select sort".split())
 """Operations that round nothing."""
 _AS_IEEE_HAS_IT = _SELECTS | frozenset("add subtract multiply constant convert".split())
 """Operations of which an exact result is what every machine has."""
@@ -65,8 +70,6 @@ class _Made:
     ways: dict[Name, str] = field(default_factory=dict)
     """By which operations that round each was made, one after another; "" where there are none. What moves numbers
     about, and what is done with integers, is not told: devices do that otherwise."""
-    rounded_by: dict[Name, frozenset[str]] = field(default_factory=dict)
-    """Which these are, in no order."""
     jumps: list[Op] = field(default_factory=list)
     """Comparisons and roundings of what was rounded before."""
     carried: set[Name] = field(default_factory=set)
@@ -114,11 +117,6 @@ class _Made:
         if before and self._is_jump(op):
             self.jumps.append(op)
         way = self._way(op) if self.rounds(op) else before
-        kinds = frozenset[str]().union(*(self.rounded_by.get(v, frozenset()) for v in op.operands))
-        if self.rounds(op):
-            numbers = (self.number(v) for v in op.operands if not self.ways[v])
-            kinds |= {" ".join((op.name, op.types[0].dtype, *sorted(str(n) for n in numbers if n is not None)))}
-        self.rounded_by.update(dict.fromkeys(op.results, kinds))
         if not self.carried.isdisjoint(op.operands):
             self.carried.update(op.results)
         for v in op.results:
@@ -137,7 +135,13 @@ class _Made:
     def rounds(self, op: Op) -> bool:
         """Whether floats of the type may give another number than the operation is of real ones."""
         dtype = op.types[0].dtype
-        if op.name in FILLS or op.name in _SELECTS or op.name in JUMPS - {"convert"} or not is_float(dtype):
+        if (
+            op.name in FILLS
+            or op.name in _SELECTS
+            or is_identity(op)
+            or op.name in JUMPS - {"convert"}
+            or not is_float(dtype)
+        ):
             return False
         if op.name == "reduce" and all(inner.name in _EXTREMA for inner in op.regions[0].ops):
             return False
@@ -148,7 +152,13 @@ class _Made:
 
     def _way(self, op: Op) -> str:
         made = [self.ways[v] or str(self.number(v)) for v in op.operands]
-        return _short(op.name, op.types[0].dtype, *(sorted(made) if op.name in ("add", "multiply") else made))
+        made = sorted(made) if op.name in ("add", "multiply") else made
+        return _short(plain_name(op.name), op.types[0].dtype, *made)
+
+    def kind(self, op: Op) -> str:
+        """An operation that rounds, without what it is of but for numbers."""
+        numbers = (self.number(v) for v in op.operands if not self.ways[v])
+        return " ".join((plain_name(op.name), op.types[0].dtype, *sorted(str(n) for n in numbers if n is not None)))
 
     def number(self, value: Name) -> Any:
         """The one number that a constant holds; None of all else."""
@@ -171,7 +181,7 @@ class _Made:
 
 def _is_known(op: Op) -> bool:
     """Whether an operation is a function of its operands, or of nothing but the device, in types that numpy has."""
-    if op.name == "custom_call" or communicates_itself(op) or is_new(op) or not op.results:
+    if (op.name == "custom_call" and not is_identity(op)) or communicates_itself(op) or is_new(op) or not op.results:
         return False
     if any(is_float(type_.dtype) and type_.dtype not in DTYPES for type_ in op.types):
         return False
@@ -215,7 +225,7 @@ def _with_marks(function: Function, marks: dict[tuple[Name, ...], str]) -> Funct
 
 def _kinds_to(jump: Op, made: _Made) -> str:
     """By which operations the operands of a jump were made, in whichever order."""
-    return _short(*sorted(frozenset[str]().union(*(made.rounded_by[v] for v in jump.operands))))
+    return _short(*sorted({made.kind(op) for op in made.made_of([jump]) if made.rounds(op)}))
 
 
 def _undecided(module: Module, made: _Made) -> Iterator[tuple[tuple[Name, ...], str]]:
@@ -236,14 +246,15 @@ def _undecided(module: Module, made: _Made) -> Iterator[tuple[tuple[Name, ...], 
         yield from ((op.results, _kinds_to(op, made)) for op in fixed)
         return
     main = Function((), (), ops, tuple(op.results[0] for op in fixed))
-    instead = {op.results[0]: _in_type(op, made) for op in ops if is_float(op.types[0].dtype)}
+    instead = {op.results[0]: way for op in ops if (way := _in_type(op, made)) is not None}
+    main, of_sums = _with_sizes(main, made)
     found = evaluate(
         replace(module, main=main),
         [],
         max(devices, 1),
         real=INTERVALS,
         limits=Limits(elements=ELEMENTS, work=WORK, room=8 * ELEMENTS),
-        instead={name: way for name, way in instead.items() if way is not None},
+        instead=instead | of_sums,
     )
     for op, value in zip(fixed, found.results, strict=True):
         if not _is_decided(value):
@@ -261,7 +272,7 @@ def _is_decided(value: Blocks | None) -> bool:
 
 def _in_type(op: Op, made: _Made) -> Callable[[Array], Array] | None:
     """What an operation of floats gives, of the results that it has of real numbers; None where that is the same."""
-    if op.name != "constant" and not made.rounds(op):
+    if not is_float(op.types[0].dtype) or (op.name != "constant" and not made.rounds(op)):
         return None
     dtype = op.types[0].dtype
     off = 0.5 ** sure_digits(dtype)
@@ -269,6 +280,46 @@ def _in_type(op: Op, made: _Made) -> Callable[[Array], Array] | None:
         return partial(_divided, by=made.number(op.operands[1]), dtype=dtype, off=off)
     is_exact = partial(_holds, digits=mantissa_bits(dtype) + 1) if op.name in _AS_IEEE_HAS_IT else np.zeros_like
     return partial(_rounded, is_exact=is_exact, off=np.nan if op.name in _SUMS else off, dtype=dtype)
+
+
+def _with_sizes(main: Function, made: _Made) -> tuple[Function, dict[Name, Callable[[Array], Array]]]:
+    """The function in which the addends' sizes are added up ahead of each sum, and what such sums give: off by as many
+    roundings of the greatest of these as there are addends."""
+    fresh, ops = fresh_in(main), list[Op]()
+    found: dict[Name, Callable[[Array], Array]] = {}
+    for op in main.ops:
+        if _adds_up(op, made):
+            source, start = op.operands
+            size, total = fresh.some(2)
+            type_, greatest = made.types[source], [math.inf]
+            ops.append(Op("abs", (source,), (size,), (type_,)))
+            ops.append(replace(op, operands=(size, start), results=(total,)))
+            count = math.prod(type_.shape) // max(math.prod(op.types[0].shape), 1) + 1
+            found[total] = partial(_noted, greatest=greatest)
+            found[op.results[0]] = partial(_added, greatest=greatest, off=count * 0.5 ** sure_digits(type_.dtype))
+        ops.append(op)
+    return replace(main, ops=tuple(ops)), found
+
+
+def _adds_up(op: Op, made: _Made) -> bool:
+    """Whether an operation adds up elements of one tensor of floats."""
+    if op.name != "reduce" or len(op.operands) != 2 or not is_float(op.types[0].dtype):
+        return False
+    return [inner.name for inner in op.regions[0].ops] == ["add"] and made.number(op.operands[1]) == 0
+
+
+def _noted(values: Array, *, greatest: list[float]) -> Array:
+    high = values["high"]
+    greatest[0] = math.inf if np.isnan(high).any() else float(np.abs(high).max(initial=0.0))
+    return values
+
+
+def _added(values: Array, *, greatest: list[float], off: float) -> Array:
+    """Sums, of which so much of the greatest sum of addends' sizes may be rounded off."""
+    from hlo_verify.evaluate.intervals import interval
+
+    off_by = greatest[0] * off if math.isfinite(greatest[0]) else np.nan
+    return interval(values["low"] - off_by, values["high"] + off_by)
 
 
 def _rounded(values: Array, *, is_exact: Callable[[Floats], npt.NDArray[Any]], off: float, dtype: str) -> Array:

@@ -9,12 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh, AxisType
+from jax.sharding import AbstractMesh, AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.evaluate.nearly import SURE
 from hlo_verify.passes.load.load import load
+from hlo_verify.program.element_types import sure_digits
 from hlo_verify.program.ir import IN_FLOATS, operations
 from hlo_verify.program.op_families import JUMPS
 
@@ -51,7 +53,8 @@ def marks(function: Places) -> list[bool]:
         (lambda i: (0.3 * i).astype(jnp.int32), True),
         (lambda i: (0.3 * i + 0.05).astype(jnp.int32), False),
         (lambda i: jnp.sign(jnp.sin(i + 0.5)), False),
-        (lambda i: jnp.sum(0.1 * i) > 3, True),
+        (lambda i: jnp.sum(0.1 * i) > 12, True),
+        (lambda i: jnp.sum(0.1 * i) > 3, False),
         (lambda i: jnp.sum(jnp.where(i == 0, 2.0**25, jnp.where(i == 1, 0.25, -(2.0**25) * (i == 2))) * 4) > 0.5, True),
         (lambda i: jnp.max(0.1 * i) > 0.75, False),
         (lambda i: jnp.max(0.1 * i) > 0.7, False),
@@ -64,6 +67,10 @@ def test_what_floats_may_decide_otherwise(function: Places, is_marked: bool) -> 
     assert marks(lambda i: function(i) * 1.0) == [is_marked]
 
 
+def test_the_evaluator_relies_on_as_many_digits() -> None:
+    assert {dtype: sure_digits(dtype) for dtype in SURE} == SURE
+
+
 def test_numbers_of_arguments_are_not_asked_for() -> None:
     text = jax.jit(lambda x: jnp.floor(0.1 * x)).lower(jnp.zeros(SIZE)).as_text()
     assert not any(IN_FLOATS in op.attributes for op in operations(load(text).main))
@@ -72,6 +79,30 @@ def test_numbers_of_arguments_are_not_asked_for() -> None:
 def test_a_conversion_to_complex_numbers_is_no_jump() -> None:
     text = jax.jit(lambda x: x * (0.1 * jnp.arange(SIZE)).astype(jnp.complex64)).lower(jnp.zeros(SIZE)).as_text()
     assert not any(IN_FLOATS in op.attributes for op in operations(load(text).main))
+
+
+def ratios(i: jax.Array) -> jax.Array:
+    """1 at place 3, or a little less."""
+    return jnp.floor(lax.erf(i / 7) / 0.45554602)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x * ratios(jnp.arange(SIZE)),
+        lambda x: x * lax.with_sharding_constraint(jnp.floor(jnp.arange(SIZE) / 7 * 7), P("x")),
+        lambda x: jax.image.resize(x, (SIZE * 3 // 2,), "bilinear"),
+    ],
+    ids=["a function of another dialect", "sharded by itself", "weights by their sums"],
+)
+def test_what_xla_partitions_is_marked_alike(program: Places) -> None:
+    """JAX writes `chlo.erf`, read as `mhlo.erf` of HLO; and XLA slices what was computed alike."""
+    assert marks(ratios) == [True]
+    mesh = AbstractMesh((2,), ("x",), axis_types=(AxisType.Auto,))
+    with jax.sharding.use_abstract_mesh(mesh):
+        distributed = jax.jit(program, in_shardings=NamedSharding(mesh, P("x")))
+        found = hlo_verify.check(distributed, jax.ShapeDtypeStruct((SIZE,), jnp.float32), refute=False)
+    assert found.verdict is Verdict.PROVED
 
 
 def test_a_loop_has_the_marks_too() -> None:
