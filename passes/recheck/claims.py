@@ -19,7 +19,7 @@ from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.program.ir import Function, Op
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.terms import algebra
-from hlo_verify.terms.functions import MAXIMUM, MINIMUM
+from hlo_verify.terms.functions import MAXIMUM, MINIMUM, MULTIPLY
 from hlo_verify.terms.term import Apply, Poly, Read, value_of
 
 Side = Callable[[Opening], Expr]
@@ -109,7 +109,7 @@ class Recorder:
                 continue  # the prover did not understand it, and claims nothing
             if 0 not in value.shape:
                 known = meaning
-                if isinstance(atom, Apply) and atom.function.name == op.name and not atom.function.is_name:
+                if isinstance(atom, Apply) and _is_by_name(atom, op):
                     known = free_function  # the prover claims no more than that
                 build = partial(_meaning_of, known, op, n, operands, context)
                 wraps = any(map(_may_wrap, operands))
@@ -182,6 +182,12 @@ def _branch(index: Value, outcomes: Sequence[Value]) -> Side:
         return result
 
     return chosen
+
+
+def _is_by_name(atom: Apply, op: Op) -> bool:
+    """Whether a result is a function of the operands of which nothing is known but its name. A product that is not
+    multiplied out is a product."""
+    return atom.function.name == op.name and not atom.function.is_name and atom.function != MULTIPLY
 
 
 OF_ONE_TYPE = (MAXIMUM, MINIMUM)

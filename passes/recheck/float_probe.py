@@ -99,7 +99,9 @@ class Guess:
         values = self.values
         if operator == "affine":
             return node[1] + sum(c * values[m] for m, c in node[2])
-        if operator in ("real", "integer"):
+        if operator == "integer":
+            return math.floor(values[node[1]])
+        if operator == "real":
             return values[node[1]]
         if operator == "between":
             e = values[node[1]]

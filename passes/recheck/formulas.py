@@ -17,12 +17,14 @@ from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
     EXTREMA,
+    FINITE_PART,
     INFINITE_EXPONENTIAL,
     INFINITY,
     INVERSE,
     IS_FINITE,
     IS_ZERO,
     LOG,
+    MULTIPLY,
     POSITIVE,
     SQRT,
     Function,
@@ -183,6 +185,10 @@ class Graph(Nodes):
 
     def call(self, function: Function, args: Sequence[Node]) -> Node:
         """A function of terms, by its law if it has one; of a choice, the choice of its values."""
+        if function == MULTIPLY:  # which is named because of infinities; all values are numbers here
+            return self.multiply(args)
+        if function == FINITE_PART:
+            return self.choose(self.call(IS_FINITE, args), args[0], self.zero)
         for k, n in enumerate(args):
             node = self.nodes[n]
             if node[0] == "choose":

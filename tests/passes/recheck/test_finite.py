@@ -11,8 +11,20 @@ from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
+from hlo_verify.equality.backend import Different, Limits
+from hlo_verify.passes.recheck.float_probe import Guess
 from hlo_verify.passes.recheck.formulas import Graph
-from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, IS_FINITE
+from hlo_verify.passes.recheck.question import Formulas
+from hlo_verify.passes.recheck.z3_formulas import Z3
+from hlo_verify.terms.functions import (
+    EXPONENTIAL,
+    FINITE_PART,
+    INFINITE_EXPONENTIAL,
+    INFINITY,
+    IS_FINITE,
+    MULTIPLY,
+    truncate,
+)
 from tests.passes.prove.each_device.programs import Function, on
 
 
@@ -36,15 +48,71 @@ def test_both_checks_agree(whole: Function, part: Function) -> None:
     assert report.verdict is Verdict.PROVED, report
 
 
+def taken(table: jax.Array, place: jax.Array) -> jax.Array:
+    return jnp.take(table, place[0].astype(jnp.int32), axis=0)
+
+
 def test_exponentials_of_what_may_be_no_number_are_one_function() -> None:
     """Of elements that a program takes at places that may be outside, as `jnp.take` fills them."""
 
     def weight(table: jax.Array, place: jax.Array) -> jax.Array:
-        return jnp.exp(jnp.take(table, place[0].astype(jnp.int32), axis=0))
+        return jnp.exp(taken(table, place))
 
     pair = on({"i": 2}, (P(None, "i"), P()), P("i"), (3, 4), (1,)).pair(weight, weight)
     report = hlo_verify.verify(*pair, refute=False, recheck=True)
     assert report.verdict is Verdict.PROVED, report
+
+
+@pytest.mark.parametrize("of_taken", [lambda x: (x + 1) * jnp.sin(x), jax.nn.sigmoid], ids=["product", "sigmoid"])
+def test_what_may_be_no_number_is_what_it_is_of_numbers(of_taken: Function) -> None:
+    """Its products are not multiplied out by the prover, and its quotients are taken case by case."""
+
+    def whole(table: jax.Array, place: jax.Array) -> jax.Array:
+        return of_taken(taken(table, place))
+
+    pair = on({"i": 2}, (P(None, "i"), P()), P("i"), (3, 4), (1,)).pair(whole, whole)
+    report = hlo_verify.verify(*pair, refute=False, recheck=True)
+    assert report.verdict is Verdict.PROVED, report
+    assert report.recheck is not None
+    assert not [why for why, _ in report.recheck.unchecked if why.startswith("multiply")]
+
+
+def test_both_checks_know_the_finite_part_of_what_may_be_undefined() -> None:
+    def logarithm(x: jax.Array) -> jax.Array:
+        return jnp.where(jnp.isfinite(jnp.log(x)), jnp.log(x), 0)
+
+    pair = on({"i": 2}, P("i"), P("i"), (4,)).pair(logarithm, logarithm)
+    report = hlo_verify.verify(*pair, refute=False, recheck=True)
+    assert report.verdict is Verdict.PROVED, report
+
+
+def test_the_finite_part_of_an_infinity_is_not_that_infinity() -> None:
+    graph = Graph()
+    x, infinite = graph.read("x", (0,), "Real"), graph.call(INFINITY, ())
+    assert graph.call(FINITE_PART, [x]) == x
+    for term in (infinite, graph.add([(x, 1), (infinite, -1)])):
+        assert graph.call(FINITE_PART, [term]) == graph.choose(graph.call(IS_FINITE, [term]), term, graph.zero) != term
+
+
+def test_a_product_by_name_is_the_product_and_nothing_else() -> None:
+    graph = Graph()
+    x, y = (graph.read(name, (0,), "Real") for name in "xy")
+    more = graph.add([(x, 1), (graph.one, 1)])
+    assert graph.call(MULTIPLY, [more, y]) == graph.call(MULTIPLY, [y, more]) == graph.multiply([more, y])
+    wrong = [graph.multiply([x, y]), graph.add([(more, 1), (y, 1)]), graph.call(MULTIPLY, [more, more])]
+    for other in wrong:
+        assert isinstance(
+            Z3().decide(Formulas(graph, ((graph.call(MULTIPLY, [more, y]), other),)), Limits(5000)), Different
+        )
+
+
+def test_an_integer_made_of_a_number_is_whole_to_the_quick_look() -> None:
+    """Cases of it cover everything: between 2 and 3 there is no other one."""
+    graph = Graph()
+    e = graph.operation("integer", graph.call(truncate("i32"), [graph.read("x", (0,), "Real")]))
+    for end in range(-3, 4):
+        cases = graph.add([(graph.between(e, None, end), 1), (graph.between(e, end + 1, None), 1)])
+        assert not any(Guess(graph, seed).differ(cases, graph.one) for seed in range(20))
 
 
 def test_exponentials_of_infinities_do_not_cancel() -> None:
