@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from hlo_verify.evaluate.blocks import Blocks
+from hlo_verify.evaluate.in_types import chunks, held_scale, is_unsigned, nearest_held, rounded
 from hlo_verify.evaluate.maps import Array, first_of_each
 from hlo_verify.evaluate.numbers import bounds, is_complex, is_integer, storage
 from hlo_verify.program.allowed_values import Values
@@ -86,9 +87,10 @@ def random_argument(
         is_wide = outside != 0 or edges
         drawn = _multiples_of(assumed, counts, integers, is_wide, generator)
         return Blocks(tuple(maps), arranged(assumed, drawn).astype(stored))
+    size = default_scale(shape) if scale is None else scale
     if assumed is not None:
-        values = _floats(counts, default_scale(shape) if scale is None else scale, positive, generator)
-        allowed = arranged(assumed, _floats_of(assumed, _rounded(values, dtype), generator))
+        values = rounded(_floats(counts, held_scale(size, dtype), positive, generator), dtype)
+        allowed = arranged(assumed, _floats_of(assumed, values, dtype, generator))
         return Blocks(tuple(maps), allowed.astype(stored, copy=False))
     if edges:
         return Blocks(tuple(maps), _edges(counts, dtype, positive, generator).astype(stored))
@@ -100,42 +102,20 @@ def random_argument(
             away = generator.choice([-limit, 0, 0, limit], counts) if drawn.size > 1 else outside * limit
             drawn = np.clip(drawn + away, low, min(high, bounds("i64")[1]))
         return Blocks(tuple(maps), drawn.astype(stored))
-    size = default_scale(shape) if scale is None else scale
-    values = _rounded(_floats(counts, size, positive, generator), dtype)
+    size = held_scale(size, dtype)
+    values = rounded(_floats(counts, size, positive or is_unsigned(dtype), generator), dtype)
     if is_complex(dtype):
-        return Blocks(tuple(maps), (values + 1j * _floats(counts, size, positive, generator)).astype(stored))
+        values = values + 1j * rounded(_floats(counts, size, positive, generator), dtype)
     return Blocks(tuple(maps), values.astype(stored, copy=False))
-
-
-DIGITS = {"f64": 53, "f32": 24, "f16": 11, "bf16": 8}
-"""Bits of the significand."""
-
-
-CHUNK = 1 << 20
-"""So many elements are worked on at a time: on the way to one element there are several others."""
-
-
-def _rounded(values: Array, dtype: str) -> Array:
-    """Floats that are exact in their type, so that the same arguments can be given to other evaluators; in place."""
-    digits = DIGITS.get(dtype, 24 if is_complex(dtype) else 2)
-    for part in _chunks(values):
-        significand, exponent = np.frexp(part)
-        part[:] = np.ldexp(np.round(np.ldexp(significand, digits)), exponent - digits)
-    return values
 
 
 def _floats(counts: Sequence[int], scale: float, positive: bool, generator: np.random.Generator) -> Array:
     values = generator.uniform(0.1, 1.0, counts)
-    for part in _chunks(values):
+    for part in chunks(values):
         part *= scale
         if not positive:
             part *= generator.choice([-1.0, 1.0], part.size)
     return values
-
-
-def _chunks(values: Array) -> Iterator[Array]:
-    flat = values.reshape(-1)
-    return (flat[start : start + CHUNK] for start in range(0, flat.size, CHUNK))
 
 
 def _edges(counts: Sequence[int], dtype: str, positive: bool, generator: np.random.Generator) -> Array:
@@ -147,7 +127,7 @@ def _edges(counts: Sequence[int], dtype: str, positive: bool, generator: np.rand
         every = generator.permutation(np.array([n for n in sorted(near) if low <= n <= high], object))
         return np.resize(every, math.prod(counts)).reshape(counts)
     halves = generator.integers(1 if positive else -9, 10, counts) / 2
-    return np.asarray(np.where(halves == 0, 0.5, halves))
+    return rounded(np.asarray(np.where(halves == 0, 0.5, np.abs(halves) if is_unsigned(dtype) else halves)), dtype)
 
 
 def _integers(counts: Sequence[int], limit: int, generator: np.random.Generator) -> Array:
@@ -201,25 +181,31 @@ def arranged(assumed: Values, values: Array) -> Array:
     return np.sort(values, axis=-1) if assumed.ascending and values.ndim > 1 else values
 
 
-def _floats_of(assumed: Values, values: Array, generator: np.random.Generator) -> Array:
+def _floats_of(assumed: Values, values: Array, dtype: str, generator: np.random.Generator) -> Array:
     """The floats, with others in the place of those that the user does not allow."""
     flat = values.reshape(-1)
     for k, value in enumerate(flat):
         if not assumed.admits(value, value):
-            flat[k] = nearest(assumed, float(-value), float(generator.uniform()))
+            flat[k] = nearest(assumed, float(-value), dtype, float(generator.uniform()))
     return values
 
 
-def nearest(assumed: Values, value: float, share: float = 0.5) -> float:
-    """A number that the user allows: the given one if it is; else one that is such a share of the way from the least to
-    the greatest, or beyond the only bound by as much as the given one is away from it."""
-    if assumed.admits(value, value):
-        return value
+def nearest(assumed: Values, value: float, dtype: str, share: float = 0.5) -> float:
+    """A number of the type that the user allows: the given one if it is; else one that is such a share of the way from
+    the least to the greatest, or beyond the only bound by as much as the given one is away from it."""
+
+    def is_allowed(number: float) -> bool:
+        return assumed.admits(number, number)
+
     least, greatest = (None if bound is None else float(bound) for bound in (assumed.least, assumed.greatest))
-    if least is not None and greatest is not None:
-        return least + (greatest - least) * (share / 2 + 0.25) if least < greatest else least
     away = abs(value) or 1.0
-    return least + away if least is not None else (greatest or 0.0) - away
+    if is_allowed(value):
+        found = value
+    elif least is not None and greatest is not None:
+        found = least + (greatest - least) * (share / 2 + 0.25) if least < greatest else least
+    else:
+        found = least + away if least is not None else (greatest or 0.0) - away
+    return nearest_held(found, dtype, is_allowed)
 
 
 def allows(assumed: Values | None, blocks: Blocks) -> bool:

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hlo_verify.evaluate.arguments import DIGITS
 from hlo_verify.evaluate.state import Limits
 from hlo_verify.passes.refute.draws import Draw, Drawing
 from hlo_verify.passes.refute.trial import NOTICED, Trial, beyond_noise, run
-from hlo_verify.program.element_types import is_float
+from hlo_verify.program.element_types import is_float, mantissa_bits
 from hlo_verify.program.ir import Module, value_types
 from hlo_verify.program.pair import pair_of
 from hlo_verify.session import Session
@@ -25,9 +24,6 @@ DRAWS = (Draw(1.0, 128, 8), Draw(4.0, 128, 40, positive=True), Draw(1.0, 128, 10
 GROWN = 64
 """How many roundings of the narrowest type results may differ by, if that is more."""
 
-FEWEST = 2
-"""Bits of the significand of the types that are not in `DIGITS`."""
-
 SHARE = 8
 """The part of what a glance may take that is enough to look at numbers that were read otherwise."""
 
@@ -37,7 +33,7 @@ def are_seen_to_differ(logical: Module, partitioned: Module, session: Session) -
     seen: a number that is read as another is looked at in what is computed of it (`amplified`), too."""
     results = range(len(logical.result_names))
     types = {type_.dtype for module in (logical, partitioned) for type_ in value_types(module.main).values()}
-    digits = min((DIGITS.get(dtype, FEWEST) for dtype in types if is_float(dtype)), default=DIGITS["f64"])
+    digits = min((mantissa_bits(dtype) + 1 for dtype in types if is_float(dtype)), default=mantissa_bits("f64") + 1)
     least = max(APART, GROWN * 2.0**-digits)
     trials = _trials(logical, partitioned, session, session.limits.glance_work / SHARE)
     return any(trial.differences(results, least) for trial in trials)

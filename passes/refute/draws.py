@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
@@ -25,6 +25,7 @@ from hlo_verify.evaluate.sparing import Sparing
 from hlo_verify.passes.refute.plainer import filled
 from hlo_verify.passes.refute.trial import Inputs
 from hlo_verify.program.allowed_values import Values
+from hlo_verify.program.attributes import elements_once, is_splat
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import Module, Name, operations, value_types
 from hlo_verify.program.op_families import COLLECTIVES
@@ -86,9 +87,16 @@ a type what wraps or is rounded."""
 AT_ZERO = tuple(Draw(1.0, 8, 8, zeros=zeros) for zeros in Zeroed)
 """Where a slope jumps, programs may differ at that place alone: `maximum(x, 0)` and `abs(x)` have others at 0."""
 
-DRAWS = (*EVEN, *(replace(draw, uneven=True, faint=True) for draw in EVEN), *AT_ZERO)
-"""Tried in turn, with inputs that are cheap to evaluate (`granularity`). When nothing was found, every draw is tried
-once more with as many values as an evaluation may have (`Limits`)."""
+LATER = (*(replace(draw, uneven=True, faint=True) for draw in EVEN), *AT_ZERO)
+
+COMMON = (1e-3, 64.0)
+"""What is of a size in between, draws of any kind meet."""
+
+EXTREME = 1e17
+"""A square of what is larger, or smaller than one over it, is none in single precision."""
+
+SIZES = 4
+"""How many sizes of constants are drawn at: the smallest and the largest ones."""
 
 HALF = 0.5
 
@@ -159,11 +167,38 @@ def shards_inside(partitioned: Module) -> dict[int, int]:
     return found
 
 
+def sizes_of_constants(pair: Pair) -> tuple[float, ...]:
+    """Sizes of inputs that tell how constants are used, of such as one module alone has, or where there are none of
+    those, of both: a norm that is divided by is at least 1e-8 in one and 1e-6 in the other, a value is cut off at 1e4
+    or not at all. What is compared with a constant is below a small one then, or above a large one, and so may its root
+    be, as of a number that is added to a mean of squares, or its square."""
+    logical, partitioned = (frozenset(_repeated_numbers(module)) for module in (pair.logical, pair.partitioned))
+    return _rare_sizes(logical ^ partitioned) or _rare_sizes(logical & partitioned)
+
+
+def _rare_sizes(numbers: Collection[float]) -> tuple[float, ...]:
+    """The sizes of numbers, their roots and squares that few draws meet."""
+    asked = {abs(number) ** power for number in numbers for power in (0.5, 1.0, 2.0) if abs(number) < EXTREME}
+    sizes = sorted(size / 4 if size < 1 else size * 16 for size in asked if 1 / EXTREME < size < EXTREME)
+    rare = [size for size in sizes if not COMMON[0] < size < COMMON[1]]
+    return tuple(rare) if len(rare) <= SIZES else (*rare[: SIZES // 2], *rare[-SIZES // 2 :])
+
+
+def _repeated_numbers(module: Module) -> Iterator[float]:
+    """The numbers that a module's floating-point constants are, where all elements of one are the same."""
+    for op in operations(module.main):
+        if op.name == "constant" and is_float(op.types[0].dtype) and is_splat(op.attributes["value"]):
+            yield float(elements_once(op.attributes["value"])[0])
+
+
 @dataclass(slots=True)
 class Drawing:
     """Draws inputs of one pair."""
 
     pair: Pair
+    draws: tuple[Draw, ...] = field(init=False)
+    """Tried in turn, with inputs that are cheap to evaluate (`granularity`). When nothing was found, every draw is
+    tried once more with as many values as an evaluation may have (`Limits`)."""
     dimensions: list[tuple[Dimension, ...]] = field(init=False)
     """The dimensions of every argument."""
     _inside: dict[int, int] = field(init=False)
@@ -178,6 +213,8 @@ class Drawing:
             for type_, sharding in zip(logical.main.argument_types, shardings, strict=True)
         ]
         self._inside = shards_inside(self.pair.partitioned)
+        sizes = sizes_of_constants(self.pair)
+        self.draws = (*EVEN, *(Draw(size, 8, 8) for size in sizes), *LATER)
 
     def zeros_for(
         self, refused: frozenset[Name], results: Collection[int], choice: int

@@ -9,6 +9,7 @@ import numpy as np
 
 from hlo_verify.evaluate import Blocks, allows, nearest
 from hlo_verify.evaluate.arguments import one_class
+from hlo_verify.evaluate.in_types import is_unsigned
 from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.passes.refute.trial import Counterexample, Inputs
 from hlo_verify.program.allowed_values import Values
@@ -81,11 +82,13 @@ def _plainer(blocks: Blocks, type_: TensorType) -> Iterator[Blocks]:
 
 
 def filled(blocks: Blocks, value: int, type_: TensorType, allowed: Values | None) -> Blocks:
-    """An argument of one number everywhere: that one, or one that the user allows."""
+    """An argument of one number everywhere: that one, or one that its type holds and the user allows."""
+    if is_float(type_.dtype) and is_unsigned(type_.dtype):
+        value = abs(value) or 1
     if allowed is None or (allowed.admits(value, value) and value % allowed.multiple == 0):
         return _filled(blocks, value)
     if is_float(type_.dtype):
-        return _filled(blocks, nearest(allowed, float(value)))
+        return _filled(blocks, nearest(allowed, float(value), type_.dtype))
     least, greatest = allowed.integers
     return _filled(blocks, greatest // allowed.multiple * allowed.multiple if value > greatest else least)
 

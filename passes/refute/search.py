@@ -16,7 +16,7 @@ from hlo_verify.evaluate.needed import elements, least, part
 from hlo_verify.evaluate.state import WEIGHTS
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute.confirm import Confirmed, Confirmer, asked_first, faintly
-from hlo_verify.passes.refute.draws import DRAWS, EVEN, SEEDS, STRONG, WITHOUT_ZEROS, Drawing
+from hlo_verify.passes.refute.draws import EVEN, SEEDS, STRONG, WITHOUT_ZEROS, Drawing
 from hlo_verify.passes.refute.granularity import Granularities, Granularity, longest
 from hlo_verify.passes.refute.plainer import plainest
 from hlo_verify.passes.refute.trial import Counterexample, Inputs, Trial
@@ -89,7 +89,7 @@ class Search:
         self._longest = max(map(longest, (self.pair.logical.main, self.pair.partitioned.main)))
 
     def find(
-        self, results: Collection[int], *, draws: int = 2 * len(DRAWS), work: float | None = None, within: bool = False
+        self, results: Collection[int], *, draws: int | None = None, work: float | None = None, within: bool = False
     ) -> set[int]:
         """Which of those results differ for some inputs, after so many draws in all, or so much work; `within` it, what
         takes as much as the hardest draw before has to fit in. So it has to once some differ: the others are searched
@@ -99,12 +99,13 @@ class Search:
             self.session.reached("evaluation_elements")
             return set()
         begun, work = self._spent, bounds.search_work if work is None else work
+        draws = 2 * len(self.drawing.draws) if draws is None else draws
         while (self._spared or self._tried < draws) and not self._is_enough(results):
             end = begun + (work if self._tried < len(EVEN) else min(work, bounds.repeated_work))
             if is_known := not self._best.keys().isdisjoint(results):
                 end = min(end, self._found_after + self._drawn_before + bounds.further_work)
             end -= self._hardest if is_known or within else 0
-            if self._is_spared or (self._tried >= len(DRAWS) and self._granularities.all_fit):
+            if self._is_spared or (self._tried >= len(self.drawing.draws) and self._granularities.all_fit):
                 break
             if not self.session.affords(self._foreseen):
                 break
@@ -132,7 +133,7 @@ class Search:
                 self._found_after, self._drawn_before = self._spent, self._drawn
             self._hardest = max(self._hardest, self._spent - before)
             if not trial.whole.exceeded and not any(value is not None for value in trial.local.results):
-                self._tried = 2 * len(DRAWS)  # nothing of it can be evaluated, whatever the inputs
+                self._tried = 2 * len(self.drawing.draws)  # nothing of it can be evaluated, whatever the inputs
         if self._faint is not None and self._best.keys().isdisjoint(results):
             self._spared, faint, self._faint = [], self._faint, None
             self._note(faint, results)
@@ -204,8 +205,8 @@ class Search:
 
         What is too large is found out before it is computed, and mostly early.
         """
-        draw = DRAWS[number % len(DRAWS)]
-        while number < len(DRAWS) and self._granularities.elements < limits.elements:
+        draw = self.drawing.draws[number % len(self.drawing.draws)]
+        while number < len(self.drawing.draws) and self._granularities.elements < limits.elements:
             cheap = replace(limits, elements=self._granularities.elements)
             for granularity in self._granularities.choices(number, draw.detail):
                 before = self._spent
@@ -231,7 +232,7 @@ class Search:
         choice, zero, plain = self._spared.pop(0), frozenset[int](), frozenset[Dimension]()
         most = self._granularities.sparse if choice < WITHOUT_ZEROS else self._granularities.elements
         limits = replace(limits, elements=min(limits.elements, most))
-        draw = DRAWS[max(0, choice - 1)]
+        draw = self.drawing.draws[max(0, choice - 1)]
         if choice == WITHOUT_ZEROS:
             draw, plain = STRONG, self._granularities.smallest()
         while True:

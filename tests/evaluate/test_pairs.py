@@ -78,6 +78,7 @@ def test_pair_agrees_and_no_twin_does(name: str) -> None:
 ALLOWED = (
     "hlo_verify.evaluate",
     "hlo_verify.program.ir",
+    "hlo_verify.program.element_types",
     "hlo_verify.program.sharding",
     "hlo_verify.program.mesh",
     "hlo_verify.program.op_families",

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hlo_verify.passes.load.load import load
-from hlo_verify.passes.refute.draws import AT_ZERO, DRAWS, EVEN, Drawing, Zeroed, shards_inside
+from hlo_verify.passes.refute.draws import AT_ZERO, EVEN, Drawing, Zeroed, shards_inside, sizes_of_constants
 from hlo_verify.passes.refute.search import Search
 from hlo_verify.program.pair import Pair, pair_of
 from hlo_verify.program.preconditions import apply, parse
@@ -87,7 +87,7 @@ def test_the_most_shards_count() -> None:
 
 def distinct(drawing: Drawing, seed: int) -> int:
     """How many of the shards inside look different."""
-    (blocks,) = drawing.draw(DRAWS[0], seed)
+    (blocks,) = drawing.draw(EVEN[0], seed)
     shards = blocks.values[0][blocks.classes[1]].reshape(DEVICES, -1)
     return len(np.unique(shards, axis=0))
 
@@ -136,3 +136,67 @@ def test_zeros_are_drawn_where_they_are_allowed() -> None:
             assert (some or kept) and not set(some) & set(kept)
             assert kept or zeros is Zeroed.ELEMENTS or len(some) == (4 if zeros is Zeroed.ALL else 2)
             assert zeros is Zeroed.ELEMENTS or not any(inputs[n].values.any() for n in some)
+
+
+NORMALIZED = """
+    %c = stablehlo.constant dense<1.0e-8> : TYPE
+    %a = stablehlo.abs %x : TYPE
+    %m = stablehlo.maximum %a, %c : TYPE
+    %y = stablehlo.divide %x, %m : TYPE
+"""
+WITH_A_ROOT = """
+    %c = stablehlo.constant dense<1.0e-16> : TYPE
+    %q = stablehlo.multiply %x, %x : TYPE
+    %s = stablehlo.add %q, %c : TYPE
+    %r = stablehlo.sqrt %s : TYPE
+    %y = stablehlo.divide %x, %r : TYPE
+"""
+BY_A_ROOT = """
+    %c = stablehlo.constant dense<1.0e-8> : TYPE
+    %q = stablehlo.abs %x : TYPE
+    %r = stablehlo.sqrt %q : TYPE
+    %s = stablehlo.add %r, %c : TYPE
+    %y = stablehlo.divide %x, %s : TYPE
+"""
+CUT_OFF = """
+    %c = stablehlo.constant dense<10000.0> : TYPE
+    %a = stablehlo.abs %x : TYPE
+    %y = stablehlo.minimum %a, %c : TYPE
+"""
+SATURATED = """
+    %c = stablehlo.constant dense<50.0> : TYPE
+    %a = stablehlo.divide %x, %c : TYPE
+    %t = stablehlo.tanh %a : TYPE
+    %y = stablehlo.multiply %t, %c : TYPE
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "old", "new"),
+    [
+        ("f32", NORMALIZED, "1.0e-8", "1.0e-6"),
+        ("bf16", NORMALIZED, "1.0e-8", "1.0e-6"),
+        ("f32", NORMALIZED, "maximum %a, %c", "add %a, %c"),
+        ("f32", WITH_A_ROOT, "1.0e-16", "1.0e-15"),
+        ("f32", BY_A_ROOT, "1.0e-8", "0.0"),
+        ("f32", CUT_OFF, "10000.0", "100000.0"),
+        ("f16", CUT_OFF, "10000.0", "20000.0"),
+        ("f32", CUT_OFF, "minimum %a, %c", "maximum %a, %a"),
+        ("f32", SATURATED, "50.0", "49.99"),
+    ],
+)
+def test_constants_that_tell_at_their_own_size_alone_are_found(kind: str, body: str, old: str, new: str) -> None:
+    modules = pair(f"tensor<8x{kind}>", "x", "y", body, old, new)
+    assert Search(modules).find([0]) == {0}
+
+
+def test_sizes_are_drawn_at_of_constants() -> None:
+    def sizes(old: str, new: str) -> tuple[float, ...]:
+        body = NORMALIZED.replace("1.0e-8", old)
+        return sizes_of_constants(pair("tensor<8xf32>", "x", "y", body, old, new))
+
+    assert sizes("1.0", "1.0") == ()
+    assert sizes("1.0e-8", "1.0e-8") == sizes("1.0e-8", "1.0")
+    assert sizes("1.0e-8", "1.0") == pytest.approx((2.5e-17, 2.5e-9, 2.5e-5))
+    assert sizes("1.0e-8", "0x7F800000") == sizes("1.0e-8", "1.0e-37") == sizes("1.0e-8", "1.0")
+    assert len(sizes("10000.0", "1.0e-6")) == 4
