@@ -92,8 +92,11 @@ LATER = (*(replace(draw, uneven=True, faint=True) for draw in EVEN), *AT_ZERO)
 COMMON = (1e-3, 64.0)
 """What is of a size in between, draws of any kind meet."""
 
-EXTREME = 1e17
-"""A square of what is larger, or smaller than one over it, is none in single precision."""
+LARGE = 1e4
+"""What is as large is meant to be larger than anything, as what masks scores is."""
+
+LEAST, MOST = 1e-17, 1e6
+"""A square of what is smaller is none in single precision, and products of larger ones are soon infinite."""
 
 SIZES = 4
 """How many sizes of constants are drawn at: the smallest and the largest ones."""
@@ -169,7 +172,7 @@ def shards_inside(partitioned: Module) -> dict[int, int]:
 
 def sizes_of_constants(pair: Pair) -> tuple[float, ...]:
     """Sizes of inputs that tell how constants are used, of such as one module alone has, or where there are none of
-    those, of both: a norm that is divided by is at least 1e-8 in one and 1e-6 in the other, a value is cut off at 1e4
+    those, of both: a norm that is divided by is at least 1e-8 in one and 1e-6 in the other, a value is cut off at 100
     or not at all. What is compared with a constant is below a small one then, or above a large one, and so may its root
     be, as of a number that is added to a mean of squares, or its square."""
     logical, partitioned = (frozenset(_repeated_numbers(module)) for module in (pair.logical, pair.partitioned))
@@ -178,8 +181,8 @@ def sizes_of_constants(pair: Pair) -> tuple[float, ...]:
 
 def _rare_sizes(numbers: Collection[float]) -> tuple[float, ...]:
     """The sizes of numbers, their roots and squares that few draws meet."""
-    asked = {abs(number) ** power for number in numbers for power in (0.5, 1.0, 2.0) if abs(number) < EXTREME}
-    sizes = sorted(size / 4 if size < 1 else size * 16 for size in asked if 1 / EXTREME < size < EXTREME)
+    asked = {abs(number) ** power for number in numbers for power in (0.5, 1.0, 2.0) if abs(number) < LARGE}
+    sizes = sorted(size / 4 if size < 1 else size * 16 for size in asked if LEAST < size < MOST)
     rare = [size for size in sizes if not COMMON[0] < size < COMMON[1]]
     return tuple(rare) if len(rare) <= SIZES else (*rare[: SIZES // 2], *rare[-SIZES // 2 :])
 

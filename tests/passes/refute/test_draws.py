@@ -159,7 +159,7 @@ BY_A_ROOT = """
     %y = stablehlo.divide %x, %s : TYPE
 """
 CUT_OFF = """
-    %c = stablehlo.constant dense<10000.0> : TYPE
+    %c = stablehlo.constant dense<1000.0> : TYPE
     %a = stablehlo.abs %x : TYPE
     %y = stablehlo.minimum %a, %c : TYPE
 """
@@ -179,8 +179,8 @@ SATURATED = """
         ("f32", NORMALIZED, "maximum %a, %c", "add %a, %c"),
         ("f32", WITH_A_ROOT, "1.0e-16", "1.0e-15"),
         ("f32", BY_A_ROOT, "1.0e-8", "0.0"),
-        ("f32", CUT_OFF, "10000.0", "100000.0"),
-        ("f16", CUT_OFF, "10000.0", "20000.0"),
+        ("f32", CUT_OFF, "1000.0", "2000.0"),
+        ("f16", CUT_OFF, "1000.0", "1010.0"),
         ("f32", CUT_OFF, "minimum %a, %c", "maximum %a, %a"),
         ("f32", SATURATED, "50.0", "49.99"),
     ],
@@ -198,5 +198,10 @@ def test_sizes_are_drawn_at_of_constants() -> None:
     assert sizes("1.0", "1.0") == ()
     assert sizes("1.0e-8", "1.0e-8") == sizes("1.0e-8", "1.0")
     assert sizes("1.0e-8", "1.0") == pytest.approx((2.5e-17, 2.5e-9, 2.5e-5))
-    assert sizes("1.0e-8", "0x7F800000") == sizes("1.0e-8", "1.0e-37") == sizes("1.0e-8", "1.0")
-    assert len(sizes("10000.0", "1.0e-6")) == 4
+    assert (
+        sizes("1.0e-8", "0x7F800000")
+        == sizes("1.0e-8", "-1.0e4")
+        == sizes("1.0e-8", "1.0e-37")
+        == sizes("1.0e-8", "1.0")
+    )
+    assert len(sizes("1000.0", "1.0e-6")) == 4
