@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hlo_verify.ops.values import Context, Rule, Value, result
+from hlo_verify.ops.values import Context, Rule, Value, result, whole
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import IN_FLOATS, MADE_BY, Op
-from hlo_verify.program.op_families import JUMPS
+from hlo_verify.program.op_families import CHOOSES, JUMPS
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import EQUAL_IN_FLOATS, GREATER_IN_FLOATS, typed
 from hlo_verify.terms.laws import apply
@@ -41,11 +41,19 @@ def rounded(op: Op, args: list[Value]) -> list[Value]:
     return result(op, apply(function, tuple(arg.term for arg in args)))
 
 
+def chosen(op: Op, args: list[Value]) -> list[Value]:
+    """An operation that compares elements with each other, and is marked: functions of all elements."""
+    made_by = op.attributes[IN_FLOATS], tuple(map(str, op.types))
+    return [Value(type_, whole(f"{op.name}_in_floats", (*made_by, n), args, type_)) for n, type_ in enumerate(op.types)]
+
+
 def unless_marked(rule: Rule) -> Rule:
     """The rule of an operation that is not marked, or of numbers that show how they were rounded: laws see to these."""
 
     def checked(op: Op, args: list[Value], context: Context) -> list[Value]:
         is_marked = IN_FLOATS in op.attributes
+        if is_marked and op.name in CHOOSES:
+            return chosen(op, args)
         is_hidden = is_marked and not (op.name in SEEN and shows_roundings(args[0].term))
         return rounded(op, args) if is_hidden else rule(op, args, context)
 

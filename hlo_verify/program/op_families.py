@@ -51,6 +51,7 @@ KEEPS_INDICES = _names(Family.KEEPS_INDICES)
 KEEPS_SIGNS = _names(Family.KEEPS_SIGNS)
 OF_POSITIVES = _names(Family.OF_POSITIVES)
 JUMPS = _names(Family.JUMPS)
+CHOOSES = _names(Family.CHOOSES)
 
 LINEAR = RESHAPES | ADDS
 """Operations that a sum over devices may be taken after as well as before, of some of their operands."""

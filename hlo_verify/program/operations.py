@@ -76,6 +76,8 @@ class Family(Flag):
     """Gives no number for negative ones."""
     JUMPS = auto()
     """Gives what may differ by much where an operand differs by little; a conversion does so to integers."""
+    CHOOSES = auto()
+    """May compare elements of an operand with each other: which of them it gives may differ where they hardly do."""
 
 
 NONE = None
@@ -179,10 +181,10 @@ ROWS: Mapping[str, Row] = {
     "real": Row("conversion", "elementwise", NONE),
     "real_dynamic_slice": Row("dynamic", "dynamic", NONE),
     "recv": Row("opaque", NONE, NONE, Family.POINT_TO_POINT | Family.HAS_EFFECT | Family.NEW),
-    "reduce": Row("reductions", "reductions", "reductions", Family.KEEPS_SIGNS),
+    "reduce": Row("reductions", "reductions", "reductions", Family.KEEPS_SIGNS | Family.CHOOSES),
     "reduce_precision": Row("conversion", "elementwise", "elementwise"),
     "reduce_scatter": Row("collectives", "collectives", "collectives", Family.COLLECTIVE | Family.REDUCES),
-    "reduce_window": Row("windows", "windows", "reductions"),
+    "reduce_window": Row("windows", "windows", "reductions", Family.CHOOSES),
     "remainder": Row("elementwise", "elementwise", "elementwise", Family.JUMPS),
     "replica_id": Row("collectives", "collectives", "collectives", Family.NUMBERS_DEVICES),
     "reshape": Row(
@@ -196,7 +198,7 @@ ROWS: Mapping[str, Row] = {
     "rsqrt": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES),
     "scatter": Row("scatter", "scatter", "reductions", Family.INDEXED),
     "select": Row("elementwise", "elementwise", "elementwise", Family.KEEPS_INDICES),
-    "select_and_scatter": Row("windows", "windows", NONE),
+    "select_and_scatter": Row("windows", "windows", NONE, Family.CHOOSES),
     "send": Row("opaque", NONE, NONE, Family.POINT_TO_POINT | Family.HAS_EFFECT),
     "shift_left": Row("bits", "elementwise", NONE),
     "shift_right_arithmetic": Row("bits", "elementwise", NONE),
@@ -206,7 +208,7 @@ ROWS: Mapping[str, Row] = {
     "slice": Row(
         "movement", "movement", "movement", Family.MOVES | Family.SLICES | Family.TAKES_PARTS | Family.KEEPS_INDICES
     ),
-    "sort": Row("ordering", "ordering", NONE),
+    "sort": Row("ordering", "ordering", NONE, Family.CHOOSES),
     "sqrt": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES),
     "subtract": Row("elementwise", "elementwise", "elementwise", Family.ADDS | Family.KEEPS_INDICES),
     "tan": Row("elementwise", "elementwise", "elementwise"),
@@ -236,7 +238,7 @@ ROWS: Mapping[str, Row] = {
     "chlo.sinh": Row("elementwise", "elementwise", NONE),
     "chlo.square": Row("elementwise", "elementwise", "elementwise"),
     "chlo.tan": Row("elementwise", "elementwise", "elementwise"),
-    "chlo.top_k": Row("ordering", "ordering", NONE),
+    "chlo.top_k": Row("ordering", "ordering", NONE, Family.CHOOSES),
     "chlo.zeta": Row("elementwise", NONE, NONE),
     "mhlo.acos": Row("elementwise", "elementwise", NONE),
     "mhlo.acosh": Row("elementwise", "elementwise", NONE),
@@ -251,7 +253,7 @@ ROWS: Mapping[str, Row] = {
     "mhlo.scan": Row("scan", NONE, NONE),
     "mhlo.sinh": Row("elementwise", "elementwise", NONE),
     "mhlo.tan": Row("elementwise", "elementwise", "elementwise"),
-    "mhlo.topk": Row("ordering", "ordering", NONE),
+    "mhlo.topk": Row("ordering", "ordering", NONE, Family.CHOOSES),
     "mhlo.xla.rng_get_and_update_state": Row(NONE, NONE, NONE, Family.NEW),
     "sdy.manual_computation": Row("manual", "manual", "claims", Family.MANUAL),
     "sdy.reshard": Row("movement", "elementwise", "movement", Family.IDENTITY | Family.KEEPS_INDICES),

@@ -176,3 +176,165 @@ def test_a_table_of_what_floats_give_is_not_refuted(runs: bool, monkeypatch: pyt
         )
         x = jax.ShapeDtypeStruct((64,), jnp.float32)
         assert hlo_verify.check(plain, mapped, x).verdict is Verdict.UNKNOWN
+
+
+DEVICES, PLACES = 4, 64
+MESH = AbstractMesh((DEVICES,), ("d",), axis_types=(AxisType.Auto,))
+
+
+def places() -> jax.Array:
+    return jnp.arange(float(PLACES))
+
+
+def own(table: jax.Array) -> jax.Array:
+    return lax.dynamic_slice_in_dim(table, lax.axis_index("d") * (PLACES // DEVICES), PLACES // DEVICES)
+
+
+def verdict(
+    whole: Callable[[], jax.Array], local: Callable[[], jax.Array], shape: tuple[int, ...] = (PLACES,)
+) -> Verdict:
+    """Of a program that scales its argument by a table, and one in which each device makes its own part of it."""
+    mapped = jax.shard_map(lambda x: x * local(), mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
+    given = jax.ShapeDtypeStruct(shape, jnp.float32)
+    return hlo_verify.check(lambda x: x * whole(), mapped, given, refute=False).verdict
+
+
+def after_a_barrier(k: int) -> jax.Array:
+    return jnp.floor(places() / lax.optimization_barrier((jnp.float32(8), jnp.float32(41)))[k] * 41)
+
+
+CANCELLING = np.float32([-3, -(2**24), 1, 2**24, 1, -3, -1, 5])
+TURNED = [(n, (n + 1) % DEVICES) for n in range(DEVICES)]
+
+
+@pytest.mark.parametrize(
+    ("whole", "real"),
+    [
+        (lambda: jnp.floor(places() / 41 * 41 / 2 * 2), places),
+        (lambda: after_a_barrier(1), places),
+        (lambda: jnp.floor(places() / jnp.int32(41.7) * 41), places),
+        (
+            lambda: jnp.broadcast_to(jnp.cumsum(jnp.asarray(CANCELLING))[-1] >= 0, PLACES) * 1.0,
+            lambda: jnp.ones(PLACES),
+        ),
+        (lambda: jnp.broadcast_to(jnp.sign(jnp.asarray(CANCELLING) @ jnp.ones(8)), PLACES), lambda: jnp.zeros(PLACES)),
+        (lambda: jnp.argmax(jnp.abs(places() / 41 * 41 - places())) * jnp.ones(PLACES), lambda: jnp.zeros(PLACES)),
+        (lambda: jnp.argsort(places() / 41 * 41 - places()) * 1.0, places),
+        (lambda: lax.top_k(jnp.abs(places() / 41 * 41 - places()), PLACES)[1] * 1.0, places),
+        (lambda: lax.switch(jnp.int32(1), [lambda: places(), lambda: jnp.floor(places() / 41 * 41)]), places),
+        (lambda: jnp.floor(lax.switch(jnp.int32(1), [lambda: places(), lambda: places() / 41]) * 41), places),
+        (lambda: lax.map(jnp.floor, places() / 41 * 41), lambda: lax.map(jnp.floor, places())),
+        (lambda: jnp.floor(jnp.where(places() < 42, places() / 41 * 41, places())), places),
+        (
+            lambda: jnp.floor(jnp.where(places() < 32, places() / 41 * 41, places() * 0.1 * 10)),
+            lambda: jnp.floor(jnp.where(places() < 32, places() * 0.1 * 10, places() / 41 * 41)),
+        ),
+        (
+            lambda: jnp.floor(places() / 41 * (63 - places())),
+            lambda: jnp.floor((63 - places()) / 41 * places()),
+        ),
+    ],
+    ids=[
+        "divided once more",
+        "another operand of a barrier",
+        "a converted divisor",
+        "a running sum of 0",
+        "a product of 0",
+        "argmax",
+        "argsort",
+        "top_k",
+        "a branch",
+        "divided in a branch",
+        "handed to a loop",
+        "partly",
+        "exchanged",
+        "two factors exchanged",
+    ],
+)
+def test_what_hangs_on_no_argument_is_decided_by_floats(
+    whole: Callable[[], jax.Array], real: Callable[[], jax.Array]
+) -> None:
+    """Both are the same of real numbers; nothing is said of it, but where devices do what the whole program does."""
+    assert verdict(whole, lambda: own(real())) is Verdict.UNKNOWN
+    assert verdict(whole, lambda: own(whole())) is Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    "local",
+    [
+        lambda: own(jnp.floor(lax.all_gather(own(places()) / 41, "d", tiled=True) * 41)),
+        lambda: jnp.floor(
+            lax.ppermute(lax.ppermute(own(places()) / 41, "d", TURNED), "d", [(b, a) for a, b in TURNED]) * 41
+        ),
+        lambda: own(jnp.floor(lax.psum(places() / 41, "d") * 41)) / DEVICES,
+        lambda: jnp.floor(lax.psum_scatter(places() / 41, "d", tiled=True) * 41) / DEVICES,
+        lambda: own(jnp.floor(lax.pmax(places() / 41, "d") * 41)),
+        lambda: jnp.floor(
+            lax.all_to_all(jnp.tile(places() / 41, (DEVICES, 1)), "d", 1, 0, tiled=True).reshape(DEVICES, DEVICES, -1)[
+                0, 0
+            ]
+            * 41
+        ),
+    ],
+    ids=["all_gather", "ppermute", "psum", "psum_scatter", "pmax", "all_to_all"],
+)
+def test_what_devices_exchange_hangs_on_no_argument_either(local: Callable[[], jax.Array]) -> None:
+    assert verdict(places, local) is not Verdict.PROVED
+
+
+def test_what_is_handed_to_a_region_is_decided_by_floats() -> None:
+    """And what a region gives."""
+    given = jax.ShapeDtypeStruct((PLACES,), jnp.float32)
+
+    def into(x: jax.Array) -> jax.Array:
+        body = jax.shard_map(lambda x, t: x * jnp.floor(t * 41), mesh=MESH, in_specs=(P("d"), P("d")), out_specs=P("d"))
+        return body(x, places() / 41)
+
+    def out_of(x: jax.Array) -> jax.Array:
+        table = jax.shard_map(lambda: own(places()) / 41, mesh=MESH, in_specs=(), out_specs=P("d"))()
+        return x * jnp.floor(table * 41)
+
+    for program in (into, out_of):
+        assert (
+            hlo_verify.check(lambda x: x * places(), jax.jit(program), given, refute=False).verdict is Verdict.UNKNOWN
+        )
+        same = hlo_verify.check(lambda x: x * jnp.floor(places() / 41 * 41), jax.jit(program), given, refute=False)
+        assert same.verdict is Verdict.PROVED
+
+
+def test_which_of_two_places_is_divided_is_told() -> None:
+    """`i/41 * j` by the dimensions along which they vary."""
+    shape, part = (PLACES, PLACES), PLACES // DEVICES
+
+    def along(k: int) -> jax.Array:
+        return lax.broadcasted_iota(jnp.float32, shape, k)
+
+    def product(a: jax.Array, b: jax.Array) -> jax.Array:
+        return jnp.floor(a / 41 * b)
+
+    assert (
+        verdict(lambda: product(along(0), along(1)), lambda: own(product(along(1), along(0))), shape) is Verdict.UNKNOWN
+    )
+
+    def local() -> jax.Array:
+        first = lax.axis_index("d") * part
+        here = (first + lax.broadcasted_iota(jnp.int32, (part, PLACES), 0)).astype(jnp.float32)
+        return product(here, lax.broadcasted_iota(jnp.float32, (part, PLACES), 1))
+
+    assert verdict(lambda: product(along(0), along(1)), local, shape) is Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    ("table", "is_open"),
+    [
+        (lambda i: jnp.sin(i), False),
+        (lambda i: jnp.where(i < 3, i, 7 - i), False),
+        (lambda i: 0.5 * jnp.floor(i / 4 + 0.1), False),
+        (lambda i: jnp.abs(i / 41 * 41 - i), True),
+        (lambda i: jnp.sin(jnp.floor(i / 4 + 0.1)), True),
+    ],
+)
+def test_orders_are_open_where_numbers_are_near_each_other(table: Places, is_open: bool) -> None:
+    """Equal ones, too, but for exact ones: an order of what was rounded is not that of real numbers."""
+    text = jax.jit(lambda x: x * jnp.argsort(table(jnp.arange(SIZE)))).lower(jnp.zeros(SIZE)).as_text()
+    assert [op.name for op in operations(load(text).main) if IN_FLOATS in op.attributes] == ["sort"] * is_open
