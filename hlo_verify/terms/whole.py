@@ -12,18 +12,18 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from math import ceil, floor
 
-from hlo_verify.index.expr import Index, Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import signs
 from hlo_verify.terms.assumed_bounds import of_sum
 from hlo_verify.terms.conditions import numbers_of
-from hlo_verify.terms.counts import range_of_count, solved
-from hlo_verify.terms.functions import ABS, INVERSE, MAXIMUM, MINIMUM, Function, real
+from hlo_verify.terms.counts import range_of_count
+from hlo_verify.terms.functions import INVERSE, MAXIMUM, MINIMUM, Function, real
 from hlo_verify.terms.rounding_laws import ROUNDED
 from hlo_verify.terms.roundings import off_by_rounding
-from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Poly, Read, of_atom
+from hlo_verify.terms.shares import share
+from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Poly, of_atom
 from hlo_verify.terms.used import used
 
 Ends = tuple[Fraction | None, Fraction | None]
@@ -122,10 +122,21 @@ def _of_numbers(numbers: Monomial) -> Ends:
         return _of_atom(numbers[0][0])
     if len(numbers) == 2 and all(n == 1 for _, n in numbers):
         for (part, _), (other, _) in (numbers, numbers[::-1]):
-            most = share(part, other.args[0]) if isinstance(other, Apply) and other.function == INVERSE else None
-            if most is not None:
-                return -most if signs.of_atom(part) & signs.NEGATIVE else Fraction(0), most
+            found = _times(part, other)
+            if found is not None:
+                return found
     return None, None
+
+
+def _times(part: Atom, other: Atom) -> Ends | None:
+    """Bounds of a product that is a quotient by what the dividend is a share of."""
+    if not isinstance(other, Apply) or other.function != INVERSE:
+        return None
+    most = share(part, other.args[0])
+    if most is None:
+        return None
+    is_unsigned = not (signs.of_atom(part) | signs.of(other.args[0])) & signs.NEGATIVE
+    return Fraction(0) if is_unsigned else -most, most
 
 
 @once_a_session
@@ -173,48 +184,6 @@ def _of_extremum(function: Function, parts: list[Ends]) -> Ends:
     return tuple(  # type: ignore[return-value]
         pick(each) if each and (n == one or len(each) == len(parts)) else None for n, each in enumerate(known)
     )
-
-
-def share(part: Atom, most: Poly) -> Fraction | None:
-    """How many times a term the absolute value of an atom is at most, where it is one of those that the term is the
-    greatest of, or the term is a part of that: 127, of `maximum(max v. |x[v]| / 127, 1e-8)`. None where it is none."""
-    from hlo_verify.terms.laws import apply  # whose laws ask for bounds
-
-    return None if part.doubt else _share(apply(ABS, (of_atom(part),)), most)
-
-
-def _share(element: Poly, most: Poly) -> Fraction | None:
-    if len(most.items) != 1 or most.doubt:
-        return None
-    ((mono, c),) = most.items
-    if len(mono) != 1 or mono[0][1] != 1 or c <= 0:
-        return None
-    atom = mono[0][0]
-    found: list[Fraction | None] = []
-    if isinstance(atom, Apply) and atom.function == MAXIMUM:
-        found = [_share(element, arg) for arg in atom.args]
-    elif atom is element.atom or (isinstance(atom, Read) and atom.tensor.kind == "max" and _is_read_of(element, atom)):
-        found = [Fraction(1)]
-    return min((each / Fraction(c) for each in found if each is not None), default=None)
-
-
-def _is_read_of(element: Poly, greatest: Read) -> bool:
-    """Whether an element is one of those that a maximum is over, as what it is at some values of the variables."""
-    from hlo_verify.terms.definitions import define, unfold  # made of laws
-    from hlo_verify.terms.substitution import substitute
-
-    bound, (body,) = unfold(greatest)
-    one, other = define("term", (), (body,)).atom, define("term", (), (element,)).atom
-    if not isinstance(one, Read) or not isinstance(other, Read) or one.tensor is not other.tensor:
-        return False
-    at: dict[Var, Index] = {}
-    for e, fixed in zip(one.indices, other.indices, strict=True):
-        for v in bound:
-            found = solved(e, fixed, v) if v in e.free and v not in at else None
-            if found is not None:
-                at[v] = found
-    inside = len(at) == len(bound) and all(e.lo >= 0 and e.hi < v.size for v, e in at.items())
-    return inside and substitute(body, at) is element
 
 
 def truncated(function: Function, args: tuple[Poly, ...]) -> Poly | None:

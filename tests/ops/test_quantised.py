@@ -27,6 +27,14 @@ def bits(x: jax.Array, dtype: str = "int8") -> jax.Array:
     return jnp.round(x).astype(dtype).astype("float32")
 
 
+def where_zero(most: jax.Array, asked: jax.Array | None = None) -> jax.Array:
+    return jnp.where((most if asked is None else asked) == 0, 1.0, most / 127)
+
+
+def where_small(most: jax.Array, least: float) -> jax.Array:
+    return jnp.where(most > least, most / 127, 1e-4 * least if least > 1e-3 else least / 100)
+
+
 def of_all(x: jax.Array) -> jax.Array:
     return bits(x / (jnp.max(jnp.abs(x)) / 127)).sum()
 
@@ -73,6 +81,14 @@ RIGHT: dict[str, tuple[Body, Body]] = {
         lambda x: bits(jnp.clip(x / jnp.maximum(jnp.max(jnp.abs(x)) / 127, 1e-8), -128, 127)).sum(),
         lambda x: lax.psum(jnp.round(x / jnp.maximum(greatest(x) / 127, 1e-8)).sum(), "x"),
     ),
+    "a scale of 1 where all is 0": (
+        lambda x: jnp.round(x / where_zero(jnp.max(jnp.abs(x)))).sum(),
+        lambda x: lax.psum(jnp.clip(bits(x / where_zero(greatest(x))), -127, 127).sum(), "x"),
+    ),
+    "a scale of a number where all is small": (
+        lambda x: bits(x / where_small(jnp.max(jnp.abs(x), 1, keepdims=True), 1e-6)).sum(),
+        lambda x: lax.psum(jnp.round(x / where_small(jnp.max(jnp.abs(x), 1, keepdims=True), 1e-6)).sum(), "x"),
+    ),
     "unsigned": (
         lambda x: jnp.floor(255 * jnp.clip(x, 0, 1)).sum(),
         lambda x: lax.psum(jnp.floor(255 * jnp.clip(x, 0, 1)).astype("uint8").astype("float32").sum(), "x"),
@@ -92,6 +108,14 @@ WRONG: dict[str, tuple[Body, Body]] = {
     "a scale that is no more than a number": (
         lambda x: jnp.clip(jnp.round(x / jnp.minimum(jnp.max(jnp.abs(x)) / 127, 1e-3)), -127, 127).sum(),
         lambda x: lax.psum(jnp.round(x / jnp.minimum(greatest(x) / 127, 1e-3)).sum(), "x"),
+    ),
+    "a scale of 1 where another one is 0": (
+        lambda x: jnp.round(x / where_zero(jnp.max(jnp.abs(x)), jnp.max(jnp.abs(x - 1)))).sum(),
+        lambda x: lax.psum(bits(x / where_zero(greatest(x), greatest(x - 1))).sum(), "x"),
+    ),
+    "a scale of less where all is small": (
+        lambda x: jnp.round(x / where_small(jnp.max(jnp.abs(x)), 0.5)).sum(),
+        lambda x: lax.psum(jnp.clip(jnp.round(x / where_small(greatest(x), 0.5)), -127, 127).sum(), "x"),
     ),
     "more than the type has": (
         lambda x: jnp.round(x / (jnp.max(jnp.abs(x)) / 129)).sum(),
