@@ -7,8 +7,8 @@
 The functions are strictly monotone, of all numbers that they have a value for, and what is added or multiplied is a
 number, the same for each element: elements are equal by one term where they are by the other, so that of equal ones
 the first is the same. The terms are looked at only where all parts of them are numbers (`doubts`), and finite; of
-what may be undefined, the opposite and multiples are. Real numbers are meant: in floating point `exp` makes some equal
-that are not.
+what may be undefined, the opposite, multiples, and sums with numbers are. Real numbers are meant: in floating point
+`exp` makes some equal that are not.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def key_of(p: Poly, bound: Iterable[Var], *further: Rule) -> Key:
     key = Key(p)
     if not live or p.doubt & INFINITE:
         return key
-    rules = (_less_multiple,) if p.doubt else (*RULES, *further)  # what is undefined stays so times a number
+    rules = (_less_numbers, _less_multiple, _of_name) if p.doubt else (*RULES, *further)
     while (step := _step(key.term, live, rules)) is not None:
         key = Key(step.term, key.ascending == step.ascending, _after(step.again, key.again))
     return key
@@ -98,11 +98,21 @@ def _hangs(atom: Atom, live: Collection[Var]) -> bool:
     return not atom.free.isdisjoint(live)
 
 
+def _apart(p: Poly, live: Collection[Var]) -> tuple[Poly, Poly]:
+    """The addends that hang on the elements, and the others."""
+    own = {mono: c for mono, c in p.items if any(_hangs(a, live) for a, _ in mono)}
+    return algebra.build(own), algebra.build({mono: c for mono, c in p.items if mono not in own})
+
+
 def less_addends(p: Poly, live: Collection[Var]) -> Key | None:
     """`x(v) + a` by `x(v)`."""
-    own = algebra.build({mono: c for mono, c in p.items if any(_hangs(a, live) for a, _ in mono)})
-    rest = algebra.subtract(p, own)
+    own, rest = _apart(p, live)
     return Key(own, ascending=True, again=lambda q: algebra.add(q, rest)) if rest.items else None
+
+
+def _less_numbers(p: Poly, live: Collection[Var]) -> Key | None:
+    """`x(v) + a` by `x(v)`, for what is surely a number: what is undefined stays so, and an infinity that it is."""
+    return None if _apart(p, live)[1].doubt else less_addends(p, live)
 
 
 def _less_multiple(p: Poly, live: Collection[Var]) -> Key | None:

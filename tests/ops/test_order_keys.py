@@ -129,6 +129,19 @@ def test_what_may_be_no_number_stays() -> None:
             assert key_of(p, [v]).term is p
 
 
+def test_what_may_be_no_number_is_in_the_order_that_it_has_without_numbers_beside_it() -> None:
+    """Gumbel's noise, `-log(-log(u))`, is none where u is not between 0 and 1."""
+    with Memory().on():
+        v = expr.fresh("v", 5)
+        u, x, a, b = _element("u", (v,)), _element("x", (v,)), _element("a", ()), _element("b", ())
+        noisy = algebra.subtract(x, apply(LOG, (algebra.scale(apply(LOG, (u,)), -1),)))
+        key = key_of(algebra.scale(algebra.add(noisy, a), -3), [v])
+        assert key.term is noisy and not key.ascending
+        assert key.again(key.term) is algebra.scale(algebra.add(noisy, a), -3)
+        kept = algebra.add(noisy, apply(LOG, (b,)))
+        assert key_of(algebra.add(kept, a), [v]).term is algebra.add(kept, a)
+
+
 def test_what_is_the_same_for_all_is_no_key() -> None:
     with Memory().on():
         v, a = expr.fresh("v", 5), _element("a", ())
@@ -163,6 +176,11 @@ SPELLINGS: dict[str, tuple[Body, Body, list[Body]]] = {
         [lambda x: best(x / -0.7), lambda x: best(jnp.abs(x))],
     ),
     "argmax of gates": (lambda x: best(nn.sigmoid(x)), best, [lambda x: best(nn.silu(x))]),
+    "argmax with Gumbel's noise": (
+        lambda x: best(nn.log_softmax(x) - jnp.log(-jnp.log(x * x))),
+        lambda x: best(x - jnp.log(-jnp.log(x * x))),
+        [lambda x: best(x + jnp.log(-jnp.log(x * x)))],
+    ),
     "argmin of losses": (lambda x: jnp.argmin(-nn.log_softmax(x), -1), best, [lambda x: jnp.argmin(x, -1)]),
     "argmax of a multiple that may be negative": (lambda x: best(x * x[:, :1]), lambda x: best(x * x[:, :1]), [best]),
     "argmax of what differs by place": (lambda x: best(x + jnp.arange(6.0)), lambda x: best(x + jnp.arange(6)), [best]),
