@@ -10,7 +10,7 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit
 from hlo_verify.limits import allows
-from hlo_verify.ops import in_floats
+from hlo_verify.ops import in_floats, masked_elements
 from hlo_verify.ops.elementwise import product
 from hlo_verify.ops.values import (
     Context,
@@ -100,6 +100,9 @@ def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
     known = _known(a), _known(b)
     if known[0] is not None and known[1] is not None:
         return ONE if COMPARED[direction](*known) else ZERO
+    masked = masked_elements.compared(direction, a, b, known)
+    if masked is not None:
+        return masked
     if direction == "LE" and (a.doubt | b.doubt) & INFINITE:
         return apply(LESS_OR_EQUAL, (a, b))
     if direction == "LE" and (a.doubt | b.doubt):

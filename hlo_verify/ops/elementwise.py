@@ -16,6 +16,7 @@ from hlo_verify.equality import opening
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows, limit_of
+from hlo_verify.ops import masked_elements
 from hlo_verify.ops.integer_sizes import size_of
 from hlo_verify.ops.values import (
     Context,
@@ -307,7 +308,7 @@ def choice(condition: Poly, a: Poly, b: Poly, dtype: str, context: Context) -> P
 
 def _chosen_number(condition: Poly, a: Poly, b: Poly) -> Poly | None:
     """A choice of real numbers as an extremum or another function; None where it is none."""
-    for law in (chosen, chosen_at_bound, chosen_count, chosen_total, _finite_part):
+    for law in (chosen, chosen_at_bound, chosen_count, chosen_total, masked_elements.chosen_number, _finite_part):
         found = law(condition, a, b)
         if found is not None:
             return found
@@ -337,7 +338,8 @@ def _square(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 def _is_finite(op: Op, args: list[Value], context: Context) -> list[Value]:
     require_arithmetic(args[0].type.dtype)
-    return result(op, apply(IS_FINITE, (args[0].term,)))
+    masked = masked_elements.where_number(args[0].term)
+    return result(op, apply(IS_FINITE, (args[0].term,)) if masked is None else masked[0])
 
 
 UNINTERPRETED = (

@@ -202,8 +202,10 @@ class Graph(Nodes):
             return self._log(args[0])
         if function == INFINITY:
             return self.infinity
-        if function == IS_FINITE and self.is_finite(args[0]):
-            return self.one
+        if function == IS_FINITE:
+            known = self.one if self.is_finite(args[0]) else self._is_without_infinity(args[0])
+            if known is not None:
+                return known
         if function == SQRT and args[0] in (self.zero, self.one):
             return args[0]
         for reducer, extremum in EXTREMA.items():
@@ -260,6 +262,17 @@ class Graph(Nodes):
         if exponent is not None and exponent.denominator == 1:
             return exponent.numerator % 2 == 1
         return True if name in ODD else False if name in EVEN else None
+
+    def _is_without_infinity(self, n: Node) -> Node | None:
+        """Whether a sum is a number in which conditions choose infinities: whether none is left."""
+        p = self.expand(n) or {}
+        chosen = {mono: c for mono, c in p.items() if (self.infinity, 1) in mono}
+        left = {tuple(item for item in mono if item[0] != self.infinity): c for mono, c in chosen.items()}
+        numbers = [m for mono in p if mono not in chosen for m, _ in mono]
+        are_conditions = all(self.is_boolean(m) for mono in left for m, _ in mono)
+        if not left or not are_conditions or not all(map(self.is_made_of_numbers, numbers)):
+            return None
+        return self.is_zero(self.of_monomials(left))
 
     def _exponential(self, n: Node) -> Node:
         # exp(a + c*b) = exp(a) * exp(c*b); exp(a - infinity) = 0

@@ -23,6 +23,7 @@ from hlo_verify.terms.functions import (
     INFINITY,
     IS_FINITE,
     MULTIPLY,
+    POSITIVE,
     truncate,
 )
 from tests.passes.prove.each_device.programs import Function, on
@@ -141,3 +142,18 @@ def test_what_has_an_infinity_is_not_taken_for_a_number() -> None:
     ]
     assert graph.call(IS_FINITE, [graph.extremum("max", row)]) != graph.one
     assert graph.call(IS_FINITE, [graph.extremum("max", [x, *row])]) == graph.one
+
+
+def test_what_conditions_choose_of_infinities_is_a_number_where_none_is_left() -> None:
+    graph = Graph()
+    x, infinite = graph.read("x", (0,), "Real"), graph.call(INFINITY, ())
+    keep, other = (graph.call(POSITIVE, [graph.read(name, (0,), "Real")]) for name in ("k", "m"))
+    masked = graph.add([(infinite, -1), (graph.multiply([infinite, keep]), 1), (graph.multiply([x, keep]), 1)])
+    is_number = graph.call(IS_FINITE, [masked])
+    for holds in (graph.zero, graph.one):
+        assert graph.is_zero(graph.add([(holds, 1), (graph.one, -1)])) == holds
+    assert is_number == graph.is_zero(graph.add([(keep, 1), (graph.one, -1)]))
+    assert is_number != graph.is_zero(graph.add([(other, 1), (graph.one, -1)]))
+    assert graph.call(IS_FINITE, [graph.add([(x, 1), (infinite, -1)])]) == graph.zero
+    unsure = graph.add([(graph.multiply([infinite, x]), 1), (x, 1)])
+    assert graph.call(IS_FINITE, [unsure]) not in (graph.zero, graph.one)
