@@ -94,10 +94,12 @@ def equal(
 def _equal_apart(found: Poly, expected: Poly, inside: Poly, effort: Effort) -> bool:
     """Whether two terms are equal by what their conditions ask of parts: these are more, and further apart."""
     effort.is_apart, effort.refused = True, {}
+    effort.always = known_numbers.Always(expected, effort.session)
     return vanishes(algebra.expanded(inside, apart(found, expected)), effort)
 
 
 def _equal_somehow(found: Poly, expected: Poly, inside: Poly, effort: Effort) -> bool:
+    effort.always = known_numbers.Always(expected, effort.session)
     return found is expected or _vanishes_somehow(algebra.expanded(inside, apart(found, expected)), effort)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from hlo_verify.equality.backend import Limits, Unknown
 from hlo_verify.memory import once_a_session
 from hlo_verify.session import Session
-from hlo_verify.terms.term import Atom, Poly
+from hlo_verify.terms.term import Apply, Atom, Poly
 
 if TYPE_CHECKING:
     import z3
@@ -43,6 +43,8 @@ class Effort:
     """Whether conditions are taken apart (`thresholds`)."""
     could_be: list[Poly] = field(default_factory=list)
     """A term of which they were not, and could be, if there was one; of all efforts that are parts of one."""
+    always: Callable[[Apply], bool] | None = None
+    """Which functions the expected term computes whatever holds, so that it is no number where they are none."""
 
     @property
     def limits(self) -> Limits:

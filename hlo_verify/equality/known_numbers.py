@@ -63,17 +63,55 @@ def decided(found: Poly, expected: Poly, session: Session) -> Poly:
     that takes more steps than there may be."""
     if ingredients(found).isdisjoint(ASKED):
         return found
-    known: dict[Tensor, list[_Known]] = {}
     steps = Steps(session.limits.question_parts)
     try:
-        for bound, read in _computed((), expected, steps, set()):
-            place = _known(bound, read)
-            if place is not None:
-                known.setdefault(place.tensor, []).append(place)
+        known = _all_known(expected, steps)
         return _Questions(known, steps).decided(found) if known else found
     except SpentError:
         session.reached("question_parts")
         return found
+
+
+@dataclass(slots=True)
+class Always:
+    """Whether an expected term computes a function whatever conditions hold, so that it is none where that is none."""
+
+    expected: Poly
+    session: Session
+    known: dict[Tensor, list[_Known]] | None = None
+    """What the expected term computes; None where nothing was asked yet."""
+
+    def __call__(self, atom: Apply) -> bool:
+        if self.known is None:
+            self.known = {}
+            try:
+                self.known = _all_known(self.expected, Steps(self.session.limits.question_parts))
+            except SpentError:
+                self.session.reached("question_parts")
+        read = _named(atom)
+        return read is not None and any(place.covers(read) for place in self.known.get(read.tensor, ()))
+
+
+def _all_known(expected: Poly, steps: Steps) -> dict[Tensor, list[_Known]]:
+    """The parts that the expected term is no number without, by their names."""
+    known: dict[Tensor, list[_Known]] = {}
+    for bound, read in _computed((), expected, steps, set()):
+        place = _known(bound, read)
+        if place is not None:
+            known.setdefault(place.tensor, []).append(place)
+    return known
+
+
+def _are_known(terms: Sequence[Poly], known: dict[Tensor, list[_Known]], steps: Steps) -> bool:
+    """Whether all parts of some terms are numbers that may be none."""
+    for p in terms:
+        if p.doubt & INFINITE:
+            return False
+        for part in parts_in_doubt(p, steps, whatever_holds=True):
+            read = _named(part.atom)
+            if read is None or not any(place.covers(read) for place in known.get(read.tensor, ())):
+                return False
+    return True
 
 
 def _computed(
@@ -165,21 +203,10 @@ class _Questions:
                 images[atom] = image
         return algebra.with_atoms(p, images.get) if images else p
 
-    def _are_known(self, terms: Sequence[Poly]) -> bool:
-        """Whether all parts of some terms are numbers that may be none."""
-        for p in terms:
-            if p.doubt & INFINITE:
-                return False
-            for part in parts_in_doubt(p, self.steps, whatever_holds=True):
-                read = _named(part.atom)
-                if read is None or not any(place.covers(read) for place in self.known.get(read.tensor, ())):
-                    return False
-        return True
-
     def _image(self, atom: Atom) -> Poly | None:
         """What a factor is with its questions decided; None where that is the factor."""
         if isinstance(atom, Apply):
-            if atom.function in ASKED and self._are_known(atom.args):
+            if atom.function in ASKED and _are_known(atom.args, self.known, self.steps):
                 return _answer(atom)
             if all(ingredients(arg).isdisjoint(ASKED) for arg in atom.args):
                 return None

@@ -19,6 +19,7 @@ from fractions import Fraction
 
 from hlo_verify.equality import in_cases
 from hlo_verify.equality.effort import Effort
+from hlo_verify.equality.known_choices import by_choices
 from hlo_verify.equality.known_signs import Region, are_defined
 from hlo_verify.equality.opening import opened
 from hlo_verify.equality.scalar_values import is_far
@@ -63,20 +64,31 @@ ALGEBRAIC = (*CONDITIONS, *AT_ZERO, INVERSE, LOG, TANH, SINH, COSH)
 
 def is_zero(p: Poly, effort: Effort) -> bool:
     """Whether a term of real numbers is 0 whatever its atoms are."""
-    if _hides_doubt(p) or _depends_on_place(p) or not any(a.function in ALGEBRAIC for a in _applied(p)):
+    if _depends_on_place(p) or not any(a.function in ALGEBRAIC for a in _applied(p)):
+        return False
+    if effort.always is None and _hides_doubt(p):
         return False
     try:
         p = _unnamed(p, {})
     except _TooManyError:
         return False
-    if (
-        _hides_doubt(p)
-        or not allows("question_terms", len(p.items))
-        or (p.doubt and not are_defined(p, effort, _excludes))
-    ):
+    if not allows("question_terms", len(p.items)):
+        return False
+    if _hides_doubt(p):
+        return _is_zero_either_way(p, effort)
+    if p.doubt and not are_defined(p, effort, _excludes):
         return False
     p = without_zeros(together(p))
     return not is_far(p) and _holds(p, Region(effort))
+
+
+def _is_zero_either_way(p: Poly, effort: Effort) -> bool:
+    """Whether a term is 0 however a choice by what may be no number is made, which the expected term makes too."""
+    effort.left -= 1
+    if effort.left <= 0 or effort.always is None:
+        return False
+    ways = by_choices(p, list(_applied(p)), effort.always)
+    return ways is not None and all(together(way) is ZERO or is_zero(way, effort) for way in ways)
 
 
 def _hides_doubt(p: Poly) -> bool:
