@@ -10,14 +10,15 @@ where all factors are 1 is collected, monomial by monomial, with how much of it 
 term that has a factor inside moves as much as it is large, as any rounding of it would make it. Irrational numbers
 count by their digits (`constant_terms`): little is left of `x * sqrt(2) - x * 1.41421354`.
 
-What moves more, in roundings, than `grown_roundings` times the sum of a monomial's coefficients is amplified. A
+What moves more, in roundings, than `grown_roundings` times the sum of a monomial's coefficients, in some case of what
+selects there (`moving_sums`), is amplified. A
 function of nothing but constants that move, or a decision that depends on these alone, is amplified too, and so is a
 step: `floor(x * 0.333333343 * 3)` is another integer than `floor(x)` where x is one.
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -31,6 +32,7 @@ from hlo_verify.limits import allows, limit_of
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.constant_terms import apart, is_number
 from hlo_verify.passes.chain.constant_values import Computed, Key
+from hlo_verify.passes.chain.moving_sums import Addend, growth
 from hlo_verify.passes.chain.near_zero import CHOOSING, COMPARISONS, hangs_on_what_is_near_zero
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
@@ -261,31 +263,24 @@ class _Looking:
 
     def _sums(self, p: Poly) -> str | None:
         """The same for the sum that a term is."""
-        exact = self._exact_terms()
-        total: dict[Monomial, Fraction] = defaultdict(Fraction)
-        moving: dict[Monomial, Fraction] = defaultdict(Fraction)
-        addends: Counter[Monomial] = Counter()
-        unknown: set[Monomial] = set()
-        for mono, c in p.items:
-            weight = self._weight(mono)
-            for product, k in exact.poly(make_poly(((mono, 1),))).items:
-                whole, number = apart(product)
-                if number is None:
-                    unknown.add(whole)
-                here = Fraction(c) * Fraction(k) * (1 if number is None else number)
-                total[whole] += here
-                moving[whole] += abs(here) * weight
-                addends[whole] += 1
-        worst = Fraction(0)
-        for whole, moved in moving.items():
-            if moved and (not total[whole] or (whole in unknown and addends[whole] > 1)):
-                return _NOTHING_ELSE
-            if moved:
-                worst = max(worst, moved / abs(total[whole]))
+        worst = growth(self._addends(p))
+        if worst is None:
+            return _NOTHING_ELSE
         if not allows("grown_roundings", ceil(worst)):
             self.session.reached("grown_roundings")
             return f"its rounding is {decimal(worst, 3)} times as large, more than {limit_of('grown_roundings')}"
         return _LITTLE_ELSE if self._is_left_of_functions(p) else None
+
+    def _addends(self, p: Poly) -> Iterator[Addend]:
+        """The products that a term is the sum of, with all factors 1. What selects, and does not move, stays apart."""
+        exact = self._exact_terms()
+        for mono, c in p.items:
+            held = tuple((atom, n) for atom, n in mono if atom.boolean and self._is_still(of_atom(atom)))
+            weight = self._weight(mono)
+            for product, k in exact.poly(make_poly(((tuple(item for item in mono if item not in held), 1),))).items:
+                whole, number = apart(product)
+                size = Fraction(c) * Fraction(k) * (1 if number is None else number)
+                yield Addend(held, whole, size, number is not None, weight)
 
     def _is_left_of_functions(self, p: Poly) -> bool:
         """Whether functions in a sum, in which a rounding is, are nearly opposite if numbers in them of about one
