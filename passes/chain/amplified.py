@@ -11,9 +11,9 @@ term that has a factor inside moves as much as it is large, as any rounding of i
 count by their digits (`constant_terms`): little is left of `x * sqrt(2) - x * 1.41421354`.
 
 What moves more, in roundings, than `grown_roundings` times the sum of a monomial's coefficients, in some case of what
-selects there (`moving_sums`), is amplified. A
-function of nothing but constants that move, or a decision that depends on these alone, is amplified too, and so is a
-step: `floor(x * 0.333333343 * 3)` is another integer than `floor(x)` where x is one.
+selects there (`moving_sums`), is amplified. A function of nothing but constants that move, or a decision that depends
+on these alone, is amplified too, and so is a step: `floor(x * 0.333333343 * 3)` is another integer than `floor(x)`
+where x is one.
 """
 
 from __future__ import annotations

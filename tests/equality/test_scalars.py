@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from jax import lax
 from jax.nn import log_sigmoid, relu, sigmoid, softplus
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
@@ -25,7 +25,7 @@ from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import number, tensor
 from tests.support.lowering import Placed
 
-MESH = AbstractMesh((4,), ("x",))
+MESH = AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,))
 Function = Callable[[jax.Array, jax.Array], jax.Array]
 
 

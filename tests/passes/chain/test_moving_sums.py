@@ -10,7 +10,7 @@ from itertools import product
 import jax
 import jax.numpy as jnp
 import pytest
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
@@ -22,6 +22,7 @@ from hlo_verify.terms.term import Atom, tensor
 from tests.passes.chain.test_amplified import KIND, Program, both, judged, three_thirds
 from tests.support.lowering import Placed
 
+MESH = AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,))
 Step = Callable[..., jax.Array]
 
 
@@ -48,7 +49,7 @@ STEPS: dict[str, tuple[Step, bool]] = {
 def test_averages_that_a_step_may_skip(name: str) -> None:
     step, is_same = STEPS[name]
     shapes = [*[jax.ShapeDtypeStruct((8,), "float32")] * 3, jax.ShapeDtypeStruct((), "bool")]
-    placed = Placed(AbstractMesh((4,), ("x",)), (P("x"), P("x"), P("x"), P()), P("x"), shapes)
+    placed = Placed(MESH, (P("x"), P("x"), P("x"), P()), P("x"), shapes)
     assert (hlo_verify.verify(*placed.pair(average, step), refute=False).verdict is Verdict.PROVED) is is_same
 
 
