@@ -37,6 +37,20 @@ from hlo_verify.terms.term import (
 )
 
 
+def at_the_end(
+    t: Var, turns: int, before: Var, now: Poly, after: Poly, initial: Poly, effort: Effort | None
+) -> Poly | None:
+    """The last value of what iterations leave or write to, of one of the forms below; `turns` are how many of the last
+    ones write to all places, if there are such."""
+    if initial is ZERO and is_left_at_zero(now, after):
+        return ZERO
+    found = filled(t, before, now, after)
+    if found is not None or effort is None:
+        return found
+    found = written_in_part(t, before, now, after, initial, effort) or filled_late(t, turns, before, now, after)
+    return found or written_late(t, turns, before, now, after, initial, effort)
+
+
 def filled(t: Var, before: Var, now: Poly, after: Poly) -> Poly | None:
     """The value in the end of what is `now`, an arbitrary value that alone reads `before`, before iteration t and
     `after` after it; None if it is not filled so."""
@@ -83,15 +97,26 @@ def filled_late(t: Var, turns: int, before: Var, now: Poly, after: Poly) -> Poly
     return filled(late, before, algebra.substitute(now, there), algebra.substitute(after, there))
 
 
-def written_late(t: Var, turns: int, before: Var, now: Poly, after: Poly, effort: Effort) -> Poly | None:
-    """The same of what that many turns at the end write to, each place in one of them: what was written there before is
-    written over."""
+def written_late(t: Var, turns: int, before: Var, now: Poly, after: Poly, initial: Poly, effort: Effort) -> Poly | None:
+    """The same of what that many turns at the end write to, each place in one of them where a condition holds: what was
+    written there before is written over. Where it does not hold, no turn of all changes anything.
+
+    That early turns write to no such place is not enough: they may change what is there in another way.
+    """
     if not 0 < turns <= t.size:
         return None
     late = expr.fresh("t", turns)
     there = {t: expr.shift(expr.of_var(late), t.size - turns)}
     found = parts_written(late, before, algebra.substitute(now, there), algebra.substitute(after, there), effort)
-    return _summed(late, found[1]) if found is not None and _summed(late, found[0]) is ONE else None
+    if found is None:
+        return None
+    window, new = (_summed(late, part) for part in found)
+    if window is ONE:
+        return new
+    beside = algebra.logical_not(window)
+    then = algebra.multiply(beside, _in_place(now.atom, after))
+    is_left = cases.equal(then, algebra.multiply(beside, now), total=effort)
+    return algebra.add(new, algebra.multiply(beside, initial)) if is_left else None
 
 
 def written_in_part(t: Var, before: Var, now: Poly, after: Poly, initial: Poly, effort: Effort) -> Poly | None:

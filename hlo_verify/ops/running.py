@@ -25,7 +25,7 @@ from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import allows
-from hlo_verify.ops.filling import filled, filled_late, is_left_at_zero, written_before, written_in_part, written_late
+from hlo_verify.ops import filling
 from hlo_verify.ops.rotating import rotation
 from hlo_verify.ops.running_maxima import Maxima, RunningMaximum, Scaled, settled
 from hlo_verify.ops.skipping import Compared, compared, seen_by
@@ -220,7 +220,7 @@ class Closing:
         for k in self._open:
             now, then, first = state[k].term, opening.opened(after[k].term), self.initial[k].term
             if state[k].type.dtype != "i1":
-                term = written_before(self.t, self._unknown(k), now, then, first, self.effort)
+                term = filling.written_before(self.t, self._unknown(k), now, then, first, self.effort)
                 if term is not None:
                     found[k] = Value(state[k].type, term)
         return found
@@ -277,19 +277,10 @@ class Closing:
             return False
         if dtype != "i1" and self._passed_on(k, state, term, ends):
             return False
-        is_zero = self.initial[k].term is ZERO and is_left_at_zero(state.term, term)
-        written = ZERO if is_zero else filled(self.t, self._unknown(k), state.term, term)
+        written = self._written(k, state, term)
         if written is not None:
             ends[k] = self._end(k, written)
             return False
-        if self.effort is not None:
-            written = written_in_part(
-                self.t, self._unknown(k), state.term, term, self.initial[k].term, self.effort
-            ) or filled_late(self.t, self.late, self._unknown(k), state.term, term)
-            written = written or self._filled_round(k, state, term)
-            if written is not None:
-                ends[k] = self._end(k, written)
-                return False
         turn = compared(state, term) if is_float(dtype) else []
         if not turn or any(self._unknown(k) in p.free for each in turn for p in (each.on, each.seen or ZERO)):
             return False
@@ -297,6 +288,12 @@ class Closing:
         greatest = extrema.reduce_extremum("max", [self.t], self.seen[k])
         ends[k] = self._end(k, apply(MAXIMUM, (self.initial[k].term, greatest)))
         return True
+
+    def _written(self, k: int, state: Value, term: Poly) -> Poly | None:
+        """The last value of what each iteration leaves, or writes to in part."""
+        own, first = self._unknown(k), self.initial[k].term
+        found = filling.at_the_end(self.t, self.late, own, state.term, term, first, self.effort)
+        return found or self._filled_round(k, state, term)
 
     def _passed_on(self, k: int, state: Value, term: Poly, ends: dict[int, Value]) -> bool:
         """Note the end of a sum that each iteration passes on round a mesh axis and adds to; whether it is one.
@@ -329,7 +326,8 @@ class Closing:
         )
         back = turn(expr.shift(expr.scale(expr.of_var(self.t), -1), -1))
         there = self._turned_by(back, algebra.with_atoms(term, {passed[0]: held}.get))
-        found = written_late(self.t, self.late or self.t.size, self._unknown(k), held, there, self.effort)
+        late, own, first = self.late or self.t.size, self._unknown(k), self.initial[k].term
+        found = filling.written_late(self.t, late, own, held, there, first, self.effort)
         return None if found is None else self._turned_by(turn(expr.constant(self.t.size)), found)
 
     def _summed(self, added: Poly, dtype: str) -> Poly:

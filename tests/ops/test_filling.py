@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
-from hlo_verify.ops.filling import is_left_at_zero, parts_written, written_before
+from hlo_verify.ops.filling import is_left_at_zero, parts_written, written_before, written_late
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import LOG
@@ -74,6 +76,44 @@ def test_slots_that_are_cleared_again(value: int) -> None:
                 for n in range(TURNS):
                     assert [_at(found, {t: n, p: k, d: device}) for k in range(SLOTS)] == list(state)
                     state[max(LATE - n, 0)] *= device
+
+
+@pytest.mark.parametrize("slot_in_turn", [(1, 1), (2, 2), (0, 1), (1, 0)])
+@pytest.mark.parametrize("beside_in_turn", [(1, 1), (0, 1)])
+def test_slots_of_one_device(slot_in_turn: tuple[int, int], beside_in_turn: tuple[int, int]) -> None:
+    """`out.at[slot].set(where(d == 0, t + 10, out[slot]))` for `slot = clamp(t - first, low, SLOTS - 1)`, against what
+    turns leave one by one. What is kept, and what is beside, is so many times what it was in the first turn and in
+    others: where that is not once, there is another form or none."""
+    seen = 0
+    is_kept = slot_in_turn == beside_in_turn == (1, 1)
+    for first, low, late, writers in product(range(5), range(2), (SLOTS - 1, SLOTS, TURNS), (1, 2)):
+        with Session().on() as session:
+            t, p, d, before = expr.fresh("t", TURNS), expr.fresh("p", SLOTS), expr.fresh("d", 2), expr.fresh("b", 1000)
+            turn, place = expr.of_var(t), expr.of_var(p)
+            now = algebra.read(tensor("opaque", "held", "f32", (1000, SLOTS)), (expr.of_var(before), place))
+            at = expr.subtract(place, expr.clamp(expr.shift(turn, -first), low, SLOTS - 1))
+            is_first = guards.interval(turn, 0, 0)
+
+            def times(factors: tuple[int, int], value: Poly, is_first: Poly = is_first) -> Poly:
+                return algebra.select(is_first, *(algebra.scale(value, n) for n in factors))
+
+            writes, is_there = guards.interval(expr.of_var(d), 0, writers - 1), guards.interval(at, 0, 0)
+            new = algebra.select(writes, algebra.of_index(expr.shift(turn, 10)), times(slot_in_turn, now))
+            after = algebra.select(is_there, new, times(beside_in_turn, now))
+            initial = algebra.of_index(expr.shift(place, 1))
+            found = written_late(t, late, before, now, after, initial, Effort(1000, session=session))
+            if found is None:
+                continue
+            seen += 1
+            for device in range(2):
+                state = np.arange(SLOTS) + 1
+                for n in range(TURNS):
+                    slot = max(low, min(n - first, SLOTS - 1))
+                    new_value = n + 10 if device < writers else state[slot] * slot_in_turn[n > 0]
+                    state *= beside_in_turn[n > 0]
+                    state[slot] = new_value
+                assert [_at(found, {p: k, d: device}) for k in range(SLOTS)] == list(state)
+    assert not is_kept or seen >= 6
 
 
 def _at(p: Poly, point: dict[expr.Var, int]) -> int:

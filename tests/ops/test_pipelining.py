@@ -48,7 +48,8 @@ class Pipeline:
     function: Function = layer
     form: str = "slots"
     """How what the last stage makes is kept: in slots, in slots that are written anew in place, in slots that are
-    written over (the next one, or the first until the last stage has something), or in a list of all turns."""
+    written over (the next one, or the first until the last stage has something, on all devices or on the last one), or
+    in a list of all turns."""
     hands_on_first: bool = False
     is_ring: bool = True
     is_backwards: bool = False
@@ -72,7 +73,6 @@ class Pipeline:
         if self.wrong == "turned":
             pairs = [(target, source) for source, target in pairs]
         xs = x.reshape(m, -1, x.shape[-1])
-        late = n - 1 + (self.wrong == "slot")
 
         def turn(carry: tuple[Array, Array], t: Array) -> tuple[tuple[Array, Array], Array | None]:
             state, out = carry
@@ -88,22 +88,7 @@ class Pipeline:
                 made = jnp.where(t == n, lax.stop_gradient(made), made)
             if self.wrong == "odd_device":
                 made = jnp.where(me == n // 2, 2 * made, made)
-            if self.form == "slots":
-                kept = (t >= late) & ((me == last) | (self.wrong == "any"))
-                out = jnp.where(kept, out.at[jnp.maximum(t - late, 0)].set(made), out)
-            elif self.form == "in_place":
-                slot = jnp.clip(t - late, 0, m - 1)
-                kept = (t >= n - 1) & ((me == last) | (self.wrong == "any"))
-                out = out.at[slot].set(jnp.where(kept, made, out[slot]))
-            elif self.form == "over":
-                out = lax.dynamic_update_index_in_dim(out, made, (t - late) % m, 0)
-            elif self.form in ("first_over", "rows_over"):
-                slot = jnp.clip(t - late, self.wrong == "lower", m - 1 - (self.wrong == "upper"))
-                size = len(made) if self.form == "rows_over" else 1
-                out = lax.dynamic_update_slice_in_dim(
-                    out.reshape(m * size, -1, 3), made.reshape(size, -1, 3), slot * size, 0
-                )
-                out = out.reshape(xs.shape)
+            out = self.put(out, made, t, me)
             state = made if self.hands_on_first else lax.ppermute(made, "s", pairs)
             if self.wrong == "stopped":
                 state = jnp.where(me == last, state, lax.stop_gradient(state))
@@ -114,10 +99,42 @@ class Pipeline:
         (_, out), all_ = lax.scan(turn, (start, jnp.zeros_like(xs)), jnp.arange(turns))
         if self.form == "list":
             out = all_[turns - m - (self.wrong == "sliced") :][:m]
-        if self.form not in ("slots", "in_place"):
+        if self.form in ("list", "over", "first_over", "rows_over"):
             out = jnp.where(me == last + (self.wrong == "stage"), out, 0)
         out = out[::-1] if self.wrong == "reversed" else out
         return (out if self.wrong == "no_sum" else lax.psum(out, "s")).reshape(x.shape)
+
+    def put(self, out: Array, made: Array, t: Array, me: Array) -> Array:
+        """The slots after a turn."""
+        n, m = self.stages, self.batches
+        first, last = (n - 1, 0) if self.is_backwards else (0, n - 1)
+        late = n - 1 + (self.wrong == "slot")
+        if self.form == "slots":
+            kept = (t >= late) & ((me == last) | (self.wrong == "any"))
+            out = jnp.where(kept, out.at[jnp.maximum(t - late, 0)].set(made), out)
+        elif self.form == "in_place":
+            slot = jnp.clip(t - late, 0, m - 1)
+            kept = (t >= n - 1) & ((me == last) | (self.wrong == "any"))
+            out = out.at[slot].set(jnp.where(kept, made, out[slot]))
+        elif self.form == "over":
+            out = lax.dynamic_update_index_in_dim(out, made, (t - late) % m, 0)
+        elif self.form in ("first_over", "rows_over"):
+            slot = jnp.clip(t - late, self.wrong == "lower", m - 1 - (self.wrong == "upper"))
+            size = len(made) if self.form == "rows_over" else 1
+            out = lax.dynamic_update_slice_in_dim(
+                out.reshape(m * size, -1, 3), made.reshape(size, -1, 3), slot * size, 0
+            )
+            out = out.reshape(m, -1, 3)
+        elif self.form in ("kept", "kept_in_dim"):
+            slot = jnp.clip(t - late, self.wrong == "lower", m - 1 - (self.wrong == "upper"))
+            kept = (me == last - (self.wrong == "stage")) | (self.wrong == "any")
+            kept |= (self.wrong == "leaks") & (t < late) & (me == first)
+            if self.form == "kept":
+                out = out.at[slot].set(jnp.where(kept, made, out[slot]))
+            else:
+                made_or_old = jnp.where(kept, made, lax.dynamic_index_in_dim(out, slot, keepdims=False))
+                out = lax.dynamic_update_index_in_dim(out, made_or_old, slot, 0)
+        return out
 
     def slope(self, function: Function) -> Function:
         def loss(ws: Array, x: Array) -> Array:
@@ -149,6 +166,8 @@ RIGHT = {
     "in_place": replace(PLAIN, form="in_place"),
     "first_over": replace(PLAIN, form="first_over"),
     "rows_over": replace(PLAIN, form="rows_over"),
+    "kept": replace(PLAIN, form="kept", hands_on_first=True),
+    "kept_in_dim": replace(PLAIN, form="kept_in_dim", stages=4, batches=7),
     "list": replace(PLAIN, form="list"),
     "hands_on_first": replace(PLAIN, hands_on_first=True, is_ring=False),
     "backwards": replace(PLAIN, is_backwards=True),
@@ -171,7 +190,10 @@ RIGHT_SLOPES = {
     "256": replace(SLOPE, stages=256),
     "inner_copies": replace(RIGHT["inner_copies"], gradient=(0,)),
     "few_stages": replace(SLOPE, stages=5),
-    **{name: replace(RIGHT[name], gradient=(0,)) for name in "slots in_place few_batches backwards copies".split()},
+    **{
+        name: replace(RIGHT[name], gradient=(0,))
+        for name in "slots in_place kept kept_in_dim few_batches backwards copies".split()
+    },
     "first_over": replace(PLAIN, form="first_over", gradient=(0, 1)),
     "rows_over": replace(PLAIN, form="rows_over", stages=4, gradient=(0,)),
     "nine_turns": replace(PLAIN, form="first_over", stages=4, batches=6, gradient=(0,)),
@@ -208,6 +230,7 @@ WRONG_SLOPES += [
 ]
 WRONG_SLOPES += [replace(SLOPE, form="in_place", wrong=wrong) for wrong in ("slot", "any", "reversed")]
 WRONG_SLOPES += [replace(SLOPE, form="first_over", wrong=wrong) for wrong in "slot lower upper short stage".split()]
+WRONG_SLOPES += [replace(SLOPE, form="kept", wrong=wrong) for wrong in "slot lower upper short stage any leaks".split()]
 WRONG_SLOPES += [
     replace(SLOPE, function=function, wrong=wrong)
     for function, some in ((gelu, "stopped odd_device"), (relu, "late stopped"))
@@ -244,6 +267,7 @@ WRONG = [
     *(replace(PLAIN, form="in_place", wrong=wrong) for wrong in ("slot", "any", "short")),
     *(replace(PLAIN, form="over", wrong=wrong) for wrong in ("slot", "stage", "short")),
     *(replace(PLAIN, form="first_over", wrong=wrong) for wrong in ("slot", "lower", "upper", "short", "stage")),
+    *(replace(PLAIN, form="kept", wrong=each) for each in "slot lower upper short stage any leaks".split()),
     *(replace(PLAIN, hands_on_first=True, wrong=wrong) for wrong in ("rotation", "late", "slot")),
     replace(PLAIN, layers=2, wrong="layers"),
     replace(RIGHT["copies"], wrong="rotation"),
