@@ -229,12 +229,12 @@ def _extremum(law: Function) -> Rule:
         if lo < 0 and a is algebra.scale(b, -1):
             return result(op, algebra.scale(size_of(args[0]), 1 if law == MAXIMUM else -1))
         x, y = as_index(args[0]), as_index(args[1])
-        for bound, e in ((args[0], y), (args[1], x)):
-            known = _integers_by_place(bound)
-            if known:
-                clamped = [(on, (n, hi) if law == MAXIMUM else (lo, n)) for on, (n,) in known]
-                parts = (algebra.multiply(on, algebra.of_index(expr.clamp(e, *ends))) for on, ends in clamped)
-                return result(op, algebra.add(*parts))
+        bounds = [(known, e) for bound, e in ((args[0], y), (args[1], x)) if (known := _integers_by_place(bound))]
+        if bounds:
+            known, e = min(bounds, key=lambda each: len(each[0]))  # one constant, rather than a place of few
+            clamped = [(on, (n, hi) if law == MAXIMUM else (lo, n)) for on, (n,) in known]
+            parts = (algebra.multiply(on, algebra.of_index(expr.clamp(e, *ends))) for on, ends in clamped)
+            return result(op, algebra.add(*parts))
         return result(op, apply(law, (exact_integer(args[0]), exact_integer(args[1]))))
 
     return rule

@@ -94,7 +94,7 @@ class Iteration:
         self, place: Index, turn: Index, received: Mapping[int, Value]
     ) -> tuple[dict[int, Value], Mapping[int, Value]]:
         """What the device at a place makes in a turn of what it received, and all that an iteration makes for that."""
-        there = {self.line.device: self.line.at(place)}
+        there = {self.line.device: self.way.device_at(place)}
 
         def local(value: Value) -> Value:
             return Value(value.type, algebra.substitute(value.term, there))

@@ -105,13 +105,33 @@ class Guess:
 @dataclass(frozen=True, slots=True)
 class Way:
     """A way in which lines of devices may make turns of a logical loop: a place so many at once, from the `first` on.
-    Where there are fewer places than that takes, others follow in other loops: microbatches go round once more."""
+    Where there are fewer places than that takes, others follow in other loops, or in this one: microbatches go round
+    once more."""
 
     line: Line
     at_once: int
     first: int
     own: tuple[Passed, ...]
     """What is handed on along the line."""
+    rounds: int = 1
+    """How often microbatches go round the line in this loop. Places are counted on, so that a device is at several."""
+
+    @property
+    def places(self) -> int:
+        return self.line.count * self.rounds
+
+    def device_at(self, place: Index) -> Index:
+        """The device at a place in the line of a device, in any round."""
+        return self.line.at(expr.modulo(place, self.line.count))
+
+    def batch_and_place(self, turn: Index, place: Index) -> tuple[Index, Index]:
+        """Of which microbatch a device at a place of its line may make something in a turn, and at which place of all
+        rounds: microbatches of a round are no more than devices."""
+        batch = expr.subtract(turn, place)
+        if self.rounds == 1:
+            return batch, place
+        batch = expr.modulo(batch, self.line.count)
+        return batch, expr.subtract(turn, batch)
 
     def turn(self, place: Index) -> Index:
         """The first of the turns that a place makes."""
@@ -120,7 +140,7 @@ class Way:
     @property
     def end(self) -> int:
         """The turn after the last one that a line makes."""
-        return self.first + self.line.count * self.at_once
+        return self.first + self.places * self.at_once
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,6 +190,8 @@ def _ways(passed: Sequence[Passed], loop: Loop, device: Var, known: Sequence[Pip
             lines = [[] if left else each.lines(device, count) for each in passed]
             for line in sorted(next((some for some in lines if some), []), key=lambda line: line in lines_known):
                 own = tuple(each for each, its in zip(passed, lines, strict=True) if line in its)
+                if rounds > 1 and all((each.sources >= 0).all() for each in own):
+                    yield Way(line, at_once, 0, own, rounds)
                 yield from (Way(line, at_once, n * count * at_once, own) for n in range(rounds))
 
 

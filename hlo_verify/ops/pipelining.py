@@ -8,6 +8,10 @@ t - s, and hands it to the device at place s + 1:
 Where that is so for s - 1 in turn t - 1, it is so for s in turn t, if an iteration that has this from the device before
 gives it; and for s = 0 if an iteration gives it there, whatever was received. Nothing is known of all other turns, in
 which a device works on what is no microbatch.
+
+Microbatches may go round a ring of n devices several times in one loop, if they are no more than devices: places are
+counted on from round to round then, and the device at place s of the line is at places s, n + s, 2n + s, … It works on
+one microbatch at a time, `(t - s) mod n` in turn t, as that determines the round.
 """
 
 from __future__ import annotations
@@ -81,6 +85,8 @@ class _Pipeline(Iteration):
         return self._results(is_gradient=first) or self._results(is_gradient=not first)
 
     def _results(self, *, is_gradient: bool) -> list[Value] | None:
+        if is_gradient and self.way.rounds > 1:
+            return None
         zero = [each for each in self.passed if not is_gradient or self.args[each.component].term is ZERO]
         options = {each.component: self._options(each, is_gradient=is_gradient) for each in zero}
         guesses: dict[int, Guess] = {}
@@ -127,12 +133,17 @@ class _Pipeline(Iteration):
         digits = beside((value.term for value in (*self.args, *around)), self.line)
         for j, whole in ((j, loop.state[j]) for j in changed):
             for guess in guesses_at(j, whole.type, type_, digits):
-                if guess.batches + self.line.count - 1 <= self.shape.trips:
+                if self._is_long_enough(guess):
                     yield replace(guess, is_gradient=is_gradient)
                     if loop.outside and guess.dimension < loop.outside:
                         yield replace(guess, is_gradient=is_gradient, is_turned_over=True)
                     if self.is_turned:
                         yield replace(guess, is_gradient=is_gradient, turned=1 if self.line.is_down else -1)
+
+    def _is_long_enough(self, guess: Guess) -> bool:
+        """Whether the turns are enough for so many microbatches, and each device works on one of them at a time."""
+        enough = guess.batches + self.way.places - 1 <= self.shape.trips
+        return enough and (self.way.rounds == 1 or guess.batches <= self.line.count)
 
     def _within_reach(self) -> set[Tensor]:
         """The names of what loops carry and leave that an iteration may be made of: those of a logical loop that no
@@ -179,7 +190,7 @@ class _Pipeline(Iteration):
         turn = expr.of_var(expr.fresh("t", self.shape.trips))
         for place in (expr.constant(0), expr.shift(expr.of_var(expr.fresh("f", self.line.count - 1)), 1)):
             received = {k: self._anything(self.op.types[k]) for k in guesses}
-            if place is not expr.constant(0):
+            if place is not expr.constant(0) or self.way.rounds > 1:
                 received |= {k: self._anything(self.op.types[k], is_number=True) for k in some}
             made, _ = self._made(place, turn, received)
             if any(made[k].term.doubt for k in some):
@@ -194,13 +205,16 @@ class _Pipeline(Iteration):
     ) -> Poly:
         """What the device at a place makes in a turn, of a microbatch, or after its first turns of the logical loop;
         where it works on none, another term."""
-        batch, after = expr.subtract(turn, place), expr.shift(place, 1)
+        batch, place = self.way.batch_and_place(turn, place)
+        after = expr.shift(place, 1)
         inside = algebra.multiply(
             guards.interval(batch, 0, guess.batches - 1), guards.interval(place, 0, self._hands_on(guess) - 1)
         )
         carried, final = self.loop.state[guess.component], self.loop.final[guess.component]
         if n is not None:
-            inside = guards.interval(batch, 0, guess.batches - 1)
+            inside = algebra.multiply(
+                guards.interval(batch, 0, guess.batches - 1), guards.interval(place, 0, self.way.places - 1)
+            )
             made = guess.microbatch(self._at(carried, expr.shift(self.way.turn(place), n + 1)), batch, shape)
             if guess.is_gradient:
                 return algebra.multiply(inside, made)
@@ -208,7 +222,7 @@ class _Pipeline(Iteration):
         carried = self._at(carried, self.way.turn(after))
         if guess.is_gradient:
             return algebra.multiply(inside, guess.microbatch(carried, batch, shape))
-        last = guards.interval(after, self.line.count, self.line.count) if self.way.end == self.loop.t.size else ZERO
+        last = guards.interval(after, self.way.places, self.way.places) if self.way.end == self.loop.t.size else ZERO
         made = algebra.add(
             algebra.multiply(algebra.logical_not(last), guess.microbatch(carried, batch, shape)),
             algebra.multiply(last, guess.microbatch(final, batch, shape)),
@@ -217,15 +231,14 @@ class _Pipeline(Iteration):
 
     def _hands_on(self, guess: Guess) -> int:
         """How many devices of a line hand on microbatches."""
-        return self.line.count - guess.is_gradient
+        return self.way.places - guess.is_gradient
 
     def _wrong(self, guesses: Mapping[int, Guess]) -> list[int]:
         """The components that an iteration does not make so, on the first device or on another."""
         self.on_the_way.clear()
         batches, count = (min(guess.batches for guess in guesses.values()), min(map(self._hands_on, guesses.values())))
         wrong = [k for k, guess in guesses.items() if (guess.batches, self._hands_on(guess)) != (batches, count)]
-        first, rest = expr.constant(0), expr.shift(expr.of_var(expr.fresh("f", max(1, count - 1))), 1)
-        for place in () if wrong else (first, rest)[:count]:
+        for place in () if wrong else self._places(count):
             wrong = self._made_otherwise(place, expr.of_var(expr.fresh("f", batches)), guesses)
             if wrong and batches <= limit_of("clamped_places"):  # bounds of so few are read one by one
                 each = (self._made_otherwise(place, expr.constant(n), guesses) for n in range(batches))
@@ -236,7 +249,18 @@ class _Pipeline(Iteration):
         last = expr.constant(self.line.count - 1)
         if not wrong:
             self._follow_back(guesses)
-        return wrong or (self._not_zero(last, 0, guesses) if count < self.line.count else wrong)
+        return wrong or (self._not_zero(last, 0, guesses) if count < self.way.places else wrong)
+
+    def _places(self, count: int) -> list[Index]:
+        """The first so many places, or those of all rounds: the first one, and others of which it makes no difference
+        which. The first device is not at the first place in later rounds."""
+        line, rounds = self.line.count, self.way.rounds
+        first, others = expr.constant(0), min(line, count) - 1
+        rest = [expr.shift(expr.of_var(expr.fresh("f", others)), 1)] if others else []
+        if rounds == 1:
+            return [first, *rest]
+        rest = [expr.add(each, expr.scale(expr.of_var(expr.fresh("f", rounds)), line)) for each in rest]
+        return [first, *rest, expr.shift(expr.scale(expr.of_var(expr.fresh("f", rounds - 1)), line), line)]
 
     def _made_otherwise(self, place: Index, batch: Index, guesses: Mapping[int, Guess]) -> list[int]:
         """The components that the device at a place does not make so of a microbatch, where it received this or, on the
