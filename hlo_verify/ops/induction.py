@@ -10,15 +10,16 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cache
 from typing import TYPE_CHECKING
 
 from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.index.interned import made
-from hlo_verify.limits import limit_of
 from hlo_verify.ops import devices
 from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
+from hlo_verify.ops.peeled import Peeled, peeled
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.running_maxima import RunningMaximum, Total
 from hlo_verify.ops.values import ARBITRARY, Context, Value, positions
@@ -48,11 +49,8 @@ class Loop:
     final: tuple[Value, ...]
     test: Poly | None = None
     """Whether iteration `t` takes place, where data decide that; the size of `t` then means nothing."""
-    early: tuple[tuple[Value, ...], ...] = ()
-    """What it carries after the first turn, the second, ..., where these were made one by one."""
-    late: tuple[tuple[Value, ...], ...] = ()
-    """What it carries after the last turns but so many, ..., after the last one, each from the names of what it carries
-    before, where these were made one by one."""
+    one_by_one: Callable[[], Peeled] = Peeled
+    """What it carries after its first turns and its last ones, where somebody asks."""
     between: tuple[tuple[tuple[Value, ...], tuple[Value, ...]], ...] = ()
     """What some turns leave, and the names of that."""
     first: Callable[[], Sequence[Value]] = tuple
@@ -219,16 +217,22 @@ def _named_loop(
             state.append(Value(type_, algebra.read(carried, (*outer, now, *positions(type_.shape)))))
             final.append(Value(type_, algebra.read(result, (*outer, *positions(type_.shape)))))
     place, closed = len(book_of(context)), _closed(op, args, context, shape, state, t)
-    early, late = _one_by_one(op, args, context, shape, state, t)
     after = iterate(op, state, context, now)
     final = [closed.get(k, value) for k, value in enumerate(final)]
     test = goes_on(op, state, context, now) if shape.unbounded else None
 
-    def first() -> list[Value]:
-        there = replace(context, observe=None, unsupported={}, environment=dict(around), kept=None)
-        return iterate(op, args, there, expr.constant(0))
+    def there() -> Context:
+        return replace(context, observe=None, unsupported={}, environment=dict(around), kept=None)
 
-    loop = Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final), test, early, late, first=first)
+    def first() -> list[Value]:
+        return iterate(op, args, there(), expr.constant(0))
+
+    @cache
+    def one_by_one() -> Peeled:
+        is_named = book_of(context).reading is Reading.NAMED or shape.unbounded is not None or is_around(op)
+        return Peeled() if is_named else peeled(op, args, there(), shape.trips, state, t)
+
+    loop = Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final), test, one_by_one, first=first)
     if book_of(context).hands_on:
         loop = replace(loop, everywhere=in_all_turns(loop, context.iterations))
     book_of(context).loops.insert(place, loop)
@@ -286,28 +290,6 @@ def _numbers(op: Op, args: list[Value], context: Context, shape: Shape, now: Ind
             state.append(Value(type_, algebra.read(unknown, positions(type_.shape))))
     after = iterate(op, state, replace(context, observe=None, unsupported={}), now)
     return numbers if not any(after[k].term.doubt for k in numbers) else ()
-
-
-Turns = tuple[tuple[Value, ...], ...]
-
-
-def _one_by_one(
-    op: Op, args: list[Value], context: Context, shape: Shape, state: list[Value], t: Var
-) -> tuple[Turns, Turns]:
-    """What is carried after the first turns, and after the last ones, if that is how loops are read."""
-    if book_of(context).reading is Reading.NAMED or shape.unbounded is not None or is_around(op):
-        return (), ()
-    pure, values, count = replace(context, observe=None, unsupported={}), list(args), limit_of("peeled_turns")
-    early: list[tuple[Value, ...]] = []
-    for n in range(min(shape.trips - 1, count)):
-        values = iterate(op, values, pure, expr.constant(n))
-        early.append(tuple(values))
-    late: list[tuple[Value, ...]] = []
-    for n in range(max(0, shape.trips - count), shape.trips):
-        turn = expr.constant(n)
-        before = [Value(value.type, algebra.substitute(value.term, {t: turn})) for value in state]
-        late.append(tuple(iterate(op, before, pure, turn)))
-    return ((), ()) if pure.unsupported else (tuple(early), tuple(late))
 
 
 def is_around(op: Op) -> bool:

@@ -18,6 +18,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import allows
 from hlo_verify.ops.induction import Loop
+from hlo_verify.ops.peeled import Peeled
 from hlo_verify.ops.values import Value
 from hlo_verify.terms import algebra
 
@@ -30,12 +31,13 @@ def views(loop: Loop, trips: int) -> Iterator[Loop]:
         return
     if not (allows("turns_at_once", at_once) and allows("peeled_turns", left)):
         return
-    for first in range(min(left, len(loop.early)) + 1):
-        if left - first <= len(loop.late):
-            yield _view(loop, trips, at_once, first)
+    peeled = loop.one_by_one() if left else Peeled()
+    for first in range(min(left, len(peeled.early)) + 1):
+        if left - first <= len(peeled.late):
+            yield _view(loop, peeled, trips, at_once, first)
 
 
-def _view(loop: Loop, trips: int, at_once: int, first: int) -> Loop:
+def _view(loop: Loop, peeled: Peeled, trips: int, at_once: int, first: int) -> Loop:
     t = expr.fresh("t", trips)
     start = expr.shift(expr.scale(expr.of_var(t), at_once), first)
     end = at_once * trips + first
@@ -43,12 +45,12 @@ def _view(loop: Loop, trips: int, at_once: int, first: int) -> Loop:
     return replace(
         loop,
         t=t,
-        initial=loop.early[first - 1] if first else loop.initial,
+        initial=peeled.early[first - 1] if first else loop.initial,
         state=_at(loop.state, loop.t, start),
         after=_at(loop.after, loop.t, on_the_way[-1]),
         final=loop.final if end == loop.t.size else _at(loop.state, loop.t, expr.constant(end)),
         first=tuple,
-        between=(*_on_the_way(loop, on_the_way), *_behind(loop, end)),
+        between=(*_on_the_way(loop, on_the_way), *_behind(loop, peeled, end)),
     )
 
 
@@ -61,10 +63,10 @@ def _on_the_way(loop: Loop, turns: list[Index]) -> Iterator[Named]:
         yield _at(loop.after, loop.t, turn), _at(loop.state, loop.t, following)
 
 
-def _behind(loop: Loop, end: int) -> Iterator[Named]:
+def _behind(loop: Loop, peeled: Peeled, end: int) -> Iterator[Named]:
     """What the turns from `end` on leave, and what the loop carries then."""
     for n in range(end, loop.t.size):
-        left = loop.late[n - loop.t.size]
+        left = peeled.late[n - loop.t.size]
         yield left, loop.final if n == loop.t.size - 1 else _at(loop.state, loop.t, expr.constant(n + 1))
 
 

@@ -15,6 +15,8 @@ from jax.sharding import PartitionSpec as P
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.limits import Limits
+from hlo_verify.ops import induction
+from hlo_verify.ops.peeled import Peeled, peeled
 from tests.ops.test_matching import Function, lowered, regional, verdict
 
 MANY = 100
@@ -258,6 +260,21 @@ def test_long_loops_with_turns_apart(asked: tuple[int, int, int]) -> None:
     before, after, at_once = asked
     local = regional(recurrence(gathered, before, after, at_once), SPLIT, SPLIT_RESULTS[0])
     assert verdict(recurrence(jnp.matmul), local, *LONG) is Verdict.PROVED
+
+
+def test_single_turns_are_made_for_loops_that_leave_some_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    def noted(*given: Any) -> Peeled:
+        made.append(given)
+        return peeled(*given)
+
+    monkeypatch.setattr(induction, "peeled", noted)
+    for asked in (0, 0, 2), (0, 0, 3):
+        assert not made
+        local = regional(recurrence(gathered, *asked), SPLIT, SPLIT_RESULTS[0])
+        assert verdict(recurrence(jnp.matmul), local, *LONG) is Verdict.PROVED
+    assert len(made) == 1
 
 
 @pytest.mark.drawn(1)
