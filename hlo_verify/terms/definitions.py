@@ -19,6 +19,7 @@ from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.memory import per_session
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.functions import EXPONENTIAL
 from hlo_verify.terms.keys import Keys, Placed, oriented, split
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.side_by_side import on_places
@@ -76,9 +77,12 @@ class _Rebuild:
         """The least constant beside each free index expression, outside of guards."""
         self.reformed = False
         """Whether laws make something else of a function's instance than it was."""
-        self._guarding = False
-        self._rebuilt: dict[tuple[int, bool], Poly] = {}
-        """What was rebuilt, by its number and whether that was for a guard: a cipher's rounds read each value twice."""
+        self.in_exponents: dict[Index, int] = {}
+        """The same inside of exponentials, which goes where there is no other: `exp(a*(k - 8))` is a multiple of
+        `exp(a*k)`, written as one, and so has no constant of its own to go by."""
+        self._guarding = self._in_exponent = False
+        self._rebuilt: dict[tuple[int, bool, bool], Poly] = {}
+        """What was rebuilt, by its number and whether for a guard or an exponent: ciphers read each value twice."""
 
     def _slot(self, e: Index) -> Index:
         """A parameter for e without its constant; a sum of negative multiples is the negative of one."""
@@ -95,7 +99,8 @@ class _Rebuild:
             found = self.slots[base] = expr.of_var(slot(len(self.slots)))
         const = sign * e.const
         if not self._guarding:
-            self.least[base] = min(self.least.get(base, const), const)
+            least = self.in_exponents if self._in_exponent else self.least
+            least[base] = min(least.get(base, const), const)
         return expr.scale(expr.shift(found, const - self.starts.get(base, 0)), sign)
 
     @property
@@ -131,9 +136,11 @@ class _Rebuild:
         if isinstance(a, Guard):
             return self._guard(a)
         args = list(a.args)
+        outer, self._in_exponent = self._in_exponent, self._in_exponent or a.function == EXPONENTIAL
         if a.function.properties.commutative:
             args = self._in_order(args, lambda keys, p: (keys.poly(p),), lambda p: p.uid)
         made = apply(a.function, tuple(self.poly(p) for p in args))
+        self._in_exponent = outer
         self.reformed |= not isinstance(made.atom, Apply) or made.atom.function != a.function
         return made
 
@@ -152,10 +159,10 @@ class _Rebuild:
     def poly(self, p: Poly) -> Poly:
         if not p.free:
             return p
-        found = self._rebuilt.get((p.uid, self._guarding))
-        if found is None:
-            found = self._rebuilt[p.uid, self._guarding] = self._made(p)
-        return found
+        key = p.uid, self._guarding, self._in_exponent
+        if key not in self._rebuilt:
+            self._rebuilt[key] = self._made(p)
+        return self._rebuilt[key]
 
     def _made(self, p: Poly) -> Poly:
         images: dict[Atom, Poly] = {}  # made in that order, as parameters are numbered
@@ -209,8 +216,7 @@ def define(
     is_reformed: bool = False,
 ) -> Poly:
     """A read of the tensor `kind over bound of bodies`, at the bodies' own free indices, then at `at`."""
-    results = define_all(kind, bound, bodies, [(attributes, at, dtype)], ordered=ordered, is_reformed=is_reformed)
-    return results[0]
+    return define_all(kind, bound, bodies, [(attributes, at, dtype)], ordered=ordered, is_reformed=is_reformed)[0]
 
 
 Asked = tuple[Any, tuple[Index, ...], str]
@@ -277,8 +283,9 @@ def _rebuilt(keys: Keys, rename: Mapping[Var, Index], bodies: tuple[Poly, ...]) 
     if rebuild.tied:
         rebuild = _Rebuild(keys, rename, {}, Placed(keys.colors, bodies))
         canonical = tuple(rebuild.poly(body) for body in bodies)
-    if any(rebuild.least.values()):
-        rebuild = _Rebuild(keys, rename, rebuild.least, rebuild.finer)
+    least = rebuild.in_exponents | rebuild.least
+    if any(least.values()):
+        rebuild = _Rebuild(keys, rename, least, rebuild.finer)
         canonical = tuple(rebuild.poly(body) for body in bodies)
     return rebuild, canonical
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import signs
 from hlo_verify.terms.doubts import INFINITE
@@ -182,6 +183,31 @@ def multiple(p: Poly, base: Poly) -> Poly | None:
     factors, rest = apart(p)
     k = Fraction(leading(rest)) / Fraction(leading(base))
     return scale(product(factors), k) if scale(base, k) is rest else None
+
+
+def of_number(c: Number, n: Number) -> Fraction | None:
+    """`c**n` where that is a rational number that may be multiplied out: a whole power, or such a power of a positive
+    number that is one of another."""
+    c, n = Fraction(c), Fraction(n)
+    if c == 1:
+        return c
+    if not c or not allows("expanded_power", abs(n.numerator)):
+        return None
+    if n.denominator == 1:
+        return c ** int(n)
+    top, bottom = (_whole_root(k, n.denominator) for k in (c.numerator, c.denominator))
+    return None if top is None or bottom is None else Fraction(top, bottom) ** n.numerator
+
+
+def _whole_root(m: int, n: int) -> int | None:
+    """The natural number of which m is the n-th power."""
+    least, most = 0, 1 << m.bit_length() // n + 1
+    if m < 0 or n > m.bit_length():  # 2**n is more than m
+        return m if m in (0, 1) else None
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (middle, most) if middle**n <= m else (least, middle)
+    return least if least**n == m else None
 
 
 def squared_roots(mono: Monomial) -> tuple[Monomial, Poly, int] | None:

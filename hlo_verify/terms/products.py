@@ -370,7 +370,8 @@ def _element(source: Tensor, at: tuple[int, ...]) -> Poly | None:
 
 
 def power_of(p: Poly, n: Number) -> Poly:
-    """`p**n`; for n that is no natural number, of a product of exponentials (piece by piece, if p is a step function).
+    """`p**n`; for n that is no natural number, of a product of exponentials and a number (piece by piece, if p is a
+    step function): `(exp(a) / 10**8)**(-1/4)` is `100 * exp(a)**(-1/4)`.
 
     Of anything else such a power is known by its name alone: `1/exp(-infinity)` is no number, and equal to nothing.
     """
@@ -378,10 +379,11 @@ def power_of(p: Poly, n: Number) -> Poly:
         return power(p, n)
     if isinstance(n, int) and p.constant and allows("expanded_power", abs(n)):
         return number(Fraction(p.constant) ** n)
-    if len(p.items) == 1 and p.items[0][1] == 1:
-        mono = p.items[0][0]
-        if all(isinstance(a, Apply) and a.function == EXPONENTIAL for a, _ in mono):
-            return make_poly(((tuple((a, plain(k * n)) for a, k in mono), 1),))
+    if len(p.items) == 1 and all(isinstance(a, Apply) and a.function == EXPONENTIAL for a, _ in p.items[0][0]):
+        ((mono, c),) = p.items
+        factor = powers_of.of_number(c, n)
+        if factor is not None:
+            return make_poly(((tuple((a, plain(k * n)) for a, k in mono), plain(factor)),))
     pieces = steps(p)
     if pieces:
         return add(*(multiply(on, power_of(piece, n)) for on, piece in pieces))

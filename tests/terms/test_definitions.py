@@ -13,9 +13,10 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, named, unfold
-from hlo_verify.terms.functions import INVERSE, SQRT, real
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, LOG, SQRT, real
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, Poly, Read, tensor
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import ONE, Poly, Read, Tensor, number, tensor
 from tests.support.expressions import Space, assert_equal, data, evaluated, many, poly, renaming, space
 
 
@@ -140,3 +141,26 @@ def test_a_name_at_a_quotient_is_the_one_at_a_digit(size: int) -> None:
     assert len({atom.tensor for atom in found if isinstance(atom, Read)}) == 1
     there = [unfold(atom)[1][0] for atom in found if isinstance(atom, Read)]
     assert there == [value(whole), value(turned)]
+
+
+def _turned(columns: Tensor, k: Index, x: Index, power: Fraction) -> Poly:
+    """What rotary embeddings leave of column x, whose frequency is `10000**(k*power)`: the sum over positions b."""
+    b = expr.var("b", "", 32)
+    frequency = algebra.multiply(apply(LOG, (number(10_000),)), algebra.of_index(k))
+    angle = algebra.multiply(
+        algebra.of_index(expr.of_var(b)), algebra.power_of(apply(EXPONENTIAL, (frequency,)), power)
+    )
+    column = algebra.read(columns, (expr.of_var(b), x))
+    return reduce_sum([b], algebra.multiply(apply(real("cosine"), (angle,)), column))
+
+
+@pytest.mark.parametrize("power", [Fraction(-1, 8), Fraction(1, 4), Fraction(-3, 2)])
+@pytest.mark.parametrize("lost", [0, 1])
+def test_exponentials_of_places_have_one_name(power: Fraction, lost: int) -> None:
+    """The upper half of columns by their places in it, and by those among all, which are 8 more; 7 are wrong."""
+    x = tensor("argument", "x", "f32", (32, 16), skey=1)
+    k, j = (expr.of_var(expr.var(name, "", size)) for name, size in (("k", 8), ("j", 16)))
+    half = _turned(x, k, expr.shift(k, 8), power)
+    whole = _turned(x, expr.shift(j, lost - 8), j, power)
+    found = algebra.substitute(whole, {v: expr.shift(k, 8) for v in j.free})
+    assert (found is half) is (lost == 0)

@@ -17,7 +17,8 @@ from hlo_verify.session import Session
 from hlo_verify.terms import algebra, sums
 from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, SQRT, real
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, Apply, Poly, atoms, number, tensor
+from hlo_verify.terms.powers import of_number
+from hlo_verify.terms.term import ONE, Apply, Number, Poly, atoms, number, tensor
 from tests.support.evaluate import Evaluator
 
 SCALES = [1, 3, Fraction(1, 7168), Fraction(1, 4096), Fraction(2, 3)]
@@ -123,3 +124,26 @@ def test_powers_that_square_roots_make(k: Fraction) -> None:
         assert (found is root) is (k in (Fraction(1, 2), Fraction(1, 4), Fraction(1, 8)))
         for value in (0.3, 7.5):
             assert np.isclose(float(Evaluator({source: np.array([value])}).poly(found, {})), value ** float(k))
+
+
+@pytest.mark.parametrize("n", [-3, -1, Fraction(-1, 8), Fraction(1, 2), Fraction(-3, 4), Fraction(1, 3)])
+def test_powers_of_multiples_of_exponentials(n: Number) -> None:
+    """By numbers: what is rational is multiplied out, and nothing else is; of what is negative, whole powers alone."""
+    x = algebra.read(tensor("argument", "x", "f32", (4,), skey=1), (expr.of_var(expr.var("i", "", 4)),))
+    exponential = apply(EXPONENTIAL, (x,))
+    root = Fraction(n).denominator
+    for r in (Fraction(3, 2), Fraction(1, 10), Fraction(5)):
+        ((mono, factor),) = algebra.power_of(algebra.scale(exponential, r**root), n).items
+        assert mono == ((exponential.atom, n),)
+        assert factor == r ** Fraction(n).numerator
+        if root > 1:
+            for c in (r**root + 1, 2 * r**root, -(r**root)):
+                assert algebra.power_of(algebra.scale(exponential, c), n).atom is not None
+
+
+def test_roots_of_numbers_that_are_too_large() -> None:
+    """No power is computed that is larger than what it is compared with."""
+    assert of_number(2, Fraction(1, 2**60)) is None
+    assert of_number(Fraction(1, 2), Fraction(13421773, 2**27)) is None
+    assert of_number(0, Fraction(-1, 2)) is None
+    assert of_number(1, Fraction(13421773, 2**27)) == 1
