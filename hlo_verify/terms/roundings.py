@@ -120,9 +120,9 @@ def _nearest(factor: Fraction, first: int, last: int, value: Fraction) -> Iterat
             yield factor * n
 
 
-def off_by_rounding(k: Number) -> Fraction:
-    """How far a number may be off in floats: 0 where it was made of none that were rounded."""
-    return ROUNDING * abs(Fraction(k)) if is_rounded(k) else Fraction(0)
+def off_by_rounding(k: Number, *, is_computed: bool = False) -> Fraction:
+    """How far a number may be off in floats: 0 where it was made of none that were rounded, and is not computed."""
+    return ROUNDING * abs(Fraction(k)) if is_computed or is_rounded(k) else Fraction(0)
 
 
 def is_near_whole(k: Number) -> bool:

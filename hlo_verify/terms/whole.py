@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import partial
 from math import ceil, floor
 
 from hlo_verify.memory import once_a_session
@@ -150,8 +151,8 @@ def _of_atom(atom: Atom) -> Ends:
         return _whole_below(known)
     parts = [ends(arg) for arg in atom.args]
     if atom.function in ROUNDING:
-        rule, (low, high) = ROUNDING[atom.function], parts[0]
-        return None if low is None else _rounded(rule, low)[0], None if high is None else _rounded(rule, high)[1]
+        rule, (low, high) = partial(_rounded, ROUNDING[atom.function], is_computed=_divides(atom.args[0])), parts[0]
+        return None if low is None else rule(low)[0], None if high is None else rule(high)[1]
     if atom.function in (MAXIMUM, MINIMUM):
         return _of_extremum(atom.function, parts)
     if atom.function in WITHIN_ONE:
@@ -170,9 +171,16 @@ def _whole_below(values: Values) -> Ends:
     return None if least is None else _rounded(floor, least)[0], high
 
 
-def _rounded(function: Callable[[Fraction], int], end: int | Fraction) -> tuple[Fraction, Fraction]:
+def _divides(p: Poly) -> bool:
+    """Whether a term has quotients: `x / (max|x| / 127)` is at most 127, and a float above that."""
+    return any(isinstance(a, Apply) and a.function == INVERSE for mono, _ in p.items for a, _ in mono)
+
+
+def _rounded(
+    function: Callable[[Fraction], int], end: int | Fraction, *, is_computed: bool = False
+) -> tuple[Fraction, Fraction]:
     """The least and the greatest whole number that a number is rounded to, by floats too."""
-    off = off_by_rounding(end)
+    off = off_by_rounding(end, is_computed=is_computed)
     found = [Fraction(function(Fraction(end) + each)) for each in (-off, 0, off)]
     return min(found), max(found)
 

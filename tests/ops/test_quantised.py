@@ -138,6 +138,14 @@ WRONG: dict[str, tuple[Body, Body]] = {
         lambda x: jnp.clip(jnp.round(x * 10), -12.5, 12.5).sum(),
         lambda x: lax.psum(jnp.clip(jnp.round(x * 10), -12.5, 12.5).astype("int8").astype("float32").sum(), "x"),
     ),
+    "rounded down": (
+        lambda x: jnp.floor(x / (jnp.max(jnp.abs(x)) / 127)).sum(),
+        lambda x: lax.psum(jnp.clip(jnp.floor(x / (greatest(x) / 127)), -127, 127).sum(), "x"),
+    ),
+    "rounded up": (
+        lambda x: jnp.ceil(x / (jnp.max(jnp.abs(x)) / 127)).sum(),
+        lambda x: lax.psum(bits(jnp.ceil(x / (greatest(x) / 127))).sum(), "x"),
+    ),
     "no number": (
         lambda x: jnp.clip(jnp.floor(jnp.log(x)), -9, 9).sum(),
         lambda x: lax.psum(jnp.clip(jnp.floor(jnp.log(x)), -9, 9).astype("int8").astype("float32").sum(), "x"),
@@ -158,6 +166,14 @@ def verdict(reference: Body, distributed: Body) -> Verdict:
 @pytest.mark.parametrize("name", RIGHT)
 def test_quantised(name: str) -> None:
     assert verdict(*RIGHT[name]) is Verdict.PROVED
+
+
+@pytest.mark.parametrize("whole_number", [jnp.floor, jnp.ceil])
+def test_floats_are_off_by_a_rounding_from_a_greatest_number(whole_number: Body) -> None:
+    """`x / (max|x| / 127)` is 127.00001 of some: these are rounded up to 128, or down to -128."""
+    x = jax.random.normal(jax.random.key(3), (64, 4))
+    found = whole_number(x / (jnp.max(jnp.abs(x), 1, keepdims=True) / 127))
+    assert float(jnp.abs(found).max()) == 128
 
 
 @pytest.mark.drawn(2)
