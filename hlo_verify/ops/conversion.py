@@ -1,6 +1,6 @@
 """Changes of the element type: convert, bitcast_convert, reduce_precision, and complex numbers and their parts.
 
-Conversions between floating-point types are the identity (a named assumption). A bitcast is not: it is a
+Conversions to floating-point types are the identity (a named assumption). A bitcast is not: it is a
 function of the bits, so its name says the formats.
 """
 

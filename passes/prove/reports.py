@@ -14,7 +14,7 @@ from hlo_verify.terms.laws import SAID
 from hlo_verify.terms.used import counts
 
 ASSUMPTIONS = (
-    "real arithmetic: no rounding, one zero, conversions between floating-point types are the identity",
+    "real arithmetic: no rounding, one zero, conversions to floating-point types are the identity",
     "arguments are numbers, and the logical module divides by no zero (and the like) on the way to a result",
     "reducers are applied in any order",
 )
