@@ -10,7 +10,6 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import cache
 from typing import TYPE_CHECKING
 
 from hlo_verify.equality.effort import Effort
@@ -227,10 +226,13 @@ def _named_loop(
     def first() -> list[Value]:
         return iterate(op, args, there(), expr.constant(0))
 
-    @cache
+    is_named = book_of(context).reading is Reading.NAMED or shape.unbounded is not None or is_around(op)
+    made = [Peeled()] if is_named else []
+
     def one_by_one() -> Peeled:
-        is_named = book_of(context).reading is Reading.NAMED or shape.unbounded is not None or is_around(op)
-        return Peeled() if is_named else peeled(op, args, there(), shape.trips, state, t)
+        if not made:
+            made.append(peeled(op, args, there(), shape.trips, state, t))
+        return made[0]
 
     loop = Loop(op, t, tuple(args), tuple(state), tuple(after), tuple(final), test, one_by_one, first=first)
     if book_of(context).hands_on:

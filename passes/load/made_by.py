@@ -77,8 +77,12 @@ class Made:
                 self._read_loop(op)
             elif op.name in RUNS_REGIONS and op.regions:
                 self._read_regions(op)
+            elif _hands_on(op):
+                self._hand_on(op)
             elif all(v in self.ways for v in op.operands) and _is_known(op):
                 self._add(op)
+            elif op.name in CHOOSES:
+                self._choose(op)
 
     def _read_loop(self, op: Op) -> None:
         """A loop, of which what it carries hangs on no argument where neither its start nor a turn does. It was made by
@@ -149,10 +153,6 @@ class Made:
                 self._sources[value] = op, f"{'gives' if value in op.results else 'hands'} {k}"
 
     def _add(self, op: Op) -> None:
-        if op.name == "optimization_barrier" or (is_identity(op) and len(op.operands) == len(op.results)):
-            for v, same in zip(op.results, op.operands, strict=True):
-                self._note(op, v, self.ways[same], self._along[same], self._leaves[same], is_unseen=same in self.unseen)
-            return
         before = self._way_of_all(op)
         if is_jump := self._is_jump(op):
             self.jumps.append(op)
@@ -164,6 +164,22 @@ class Made:
         for v in op.results:
             leaves = frozenset({v} if along else ()) if is_own else made_of
             self._note(op, v, way if is_float(self.types[v].dtype) else "", along, leaves, is_unseen=is_unseen)
+
+    def _hand_on(self, op: Op) -> None:
+        """Values that are given as they are, each by itself."""
+        is_all = all(v in self.ways for v in op.operands)
+        for k, (v, same) in enumerate(zip(op.results, op.operands, strict=True)):
+            if same in self.ways:
+                self._note(op, v, self.ways[same], self._along[same], self._leaves[same], is_unseen=same in self.unseen)
+                if not is_all:  # only the whole operation can be evaluated
+                    self.unseen.add(v)
+                    self._sources[v] = op, f"gives {k}"
+
+    def _choose(self, op: Op) -> None:
+        """What is put in an order, or taken from, by numbers that hang on no argument."""
+        asked = compared(op)
+        if asked and all(v in self.ways for v in asked) and self._is_jump(op):
+            self.jumps.append(op)
 
     def _note(
         self, op: Op, value: Name, way: str, along: frozenset[int], leaves: frozenset[Name], *, is_unseen: bool
@@ -258,7 +274,7 @@ class Made:
 
     def way_to(self, jump: Op) -> str:
         """How the operands of a jump were made, each of them, in whichever order they are compared."""
-        return _short(*sorted(self.ways[v] or str(self.number(v)) for v in jump.operands))
+        return _short(*sorted(self.ways[v] or str(self.number(v)) for v in jump.operands if v in self.ways))
 
     def kinds_to(self, jump: Op) -> str:
         """By which operations the operands of a jump were made, in whichever order."""
@@ -342,11 +358,18 @@ def _region(function: Function, names: dict[Name, str]) -> str:
     return _short(*parts, *(names.get(v, "?") for v in function.results))
 
 
+def _hands_on(op: Op) -> bool:
+    """Whether an operation gives each of its operands as it is."""
+    return len(op.operands) == len(op.results) and (op.name == "optimization_barrier" or is_identity(op))
+
+
 def compared(op: Op) -> Sequence[Name]:
     """The operands whose elements an operation compares with each other."""
-    if op.name in TOP_K:
+    if op.name in TOP_K or not op.regions:
         return op.operands
     region = op.regions[0]
+    if op.name == "select_and_scatter":
+        return op.operands[:1]
     if op.name != "sort":
         return op.operands if any(inner.name == "compare" for inner in operations(region)) else ()
     asked = {v for inner in operations(region) for v in inner.operands}

@@ -302,6 +302,30 @@ def test_what_is_handed_to_a_region_is_decided_by_floats() -> None:
         assert same.verdict is Verdict.PROVED
 
 
+def handed_on_beside(x: jax.Array) -> jax.Array:
+    y, table = lax.optimization_barrier((x, places() / 41))
+    return y * jnp.floor(table * 41)
+
+
+def recomputed(x: jax.Array) -> jax.Array:
+    return jax.grad(jax.checkpoint(lambda y, t: jnp.sum(y * y * jnp.floor(t * 41))))(x, places() / 41) / 2
+
+
+def put_in_order(x: jax.Array) -> jax.Array:
+    return lax.sort((jnp.abs(places() / 41 * 41 - places()), x), num_keys=1)[1]
+
+
+@pytest.mark.parametrize("program", [handed_on_beside, recomputed, put_in_order])
+def test_what_hangs_on_arguments_may_stand_beside(program: Callable[[jax.Array], jax.Array]) -> None:
+    """In an operation that gives both as they are, or puts one in the order of the other."""
+    real = (lambda x: x) if program is put_in_order else (lambda x: x * own(places()))
+    given = jax.ShapeDtypeStruct((PLACES,), jnp.float32)
+    mapped = jax.shard_map(real, mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
+    assert hlo_verify.check(program, mapped, given, refute=False).verdict is Verdict.UNKNOWN
+    copied = jax.shard_map(program, mesh=MESH, in_specs=P(), out_specs=P(), check_vma=False)
+    assert hlo_verify.check(program, copied, given, refute=False).verdict is Verdict.PROVED
+
+
 def test_which_of_two_places_is_divided_is_told() -> None:
     """`i/41 * j` by the dimensions along which they vary."""
     shape, part = (PLACES, PLACES), PLACES // DEVICES
