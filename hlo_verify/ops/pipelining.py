@@ -43,7 +43,7 @@ from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.program.ir import Op, captured
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.in_ranges import in_ranges
-from hlo_verify.terms.term import ONE, ZERO, Number, Poly, Tensor, tensor
+from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, tensor
 
 
 def piped_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> list[Value] | None:
@@ -71,9 +71,11 @@ def _depends_on(device: Var, loop: Loop) -> bool:
     return any(device in value.term.free for value in (*loop.initial, *loop.state, *loop.after, *loop.final))
 
 
-def _multiple(p: Poly, unit: Poly) -> Number:
-    """How many times another term one is, if it is a positive number of times."""
-    return Fraction(algebra.content(p)) / algebra.content(unit) if p.items and unit.items else 1
+def _multiple(p: Poly, unit: Poly, devices: int) -> int:
+    """How many times another term one is, as far as it can be a number of devices that share rows: terms of several
+    addends have contents that say nothing of it."""
+    times = Fraction(algebra.content(p)) / algebra.content(unit) if p.items and unit.items else Fraction(1)
+    return int(times) if times.denominator == 1 and times > 0 and devices % times == 0 else 1
 
 
 class _Pipeline(Iteration):
@@ -121,7 +123,8 @@ class _Pipeline(Iteration):
         found = {}
         for k, guess in guesses.items():
             own, wanted = made[k].term, guess.microbatch(whole[guess.component], batch, made[k].shape)
-            found[k] = replace(guess, multiple=_multiple(in_ranges(own), in_ranges(wanted)))
+            times = _multiple(in_ranges(own), in_ranges(wanted), self.line.device.size)
+            found[k] = replace(guess, multiple=times)
         return found
 
     def _options(self, passed: Passed, *, is_gradient: bool) -> Iterator[Guess]:
