@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from jax import lax
 from jax.ops import segment_max, segment_min, segment_sum
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 from hlo_verify import Verdict, verify
 from tests.support.lowering import Placed
 
-MESH = AbstractMesh((4,), ("d",))
+MESH = AbstractMesh((4,), ("d",), axis_types=(AxisType.Auto,))
 SHAPES = (
     jax.ShapeDtypeStruct((8,), jnp.float32),
     jax.ShapeDtypeStruct((8,), jnp.int32),
