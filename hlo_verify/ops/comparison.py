@@ -59,7 +59,7 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
     elif is_float(dtype) and op.attributes.get("compare_type") != "TOTALORDER":
         if IN_FLOATS in op.attributes and not shows_roundings(algebra.subtract(a.term, b.term)):
             return result(op, in_floats.compared(direction, a.term, b.term, op.attributes[IN_FLOATS]))
-        return result(op, _compare_reals(direction, a.term, b.term))
+        return result(op, _compare_reals(direction, a.term, b.term, dtype))
     elif ordered:
         test = apply(_in_total(LESS_IN_TOTAL, op), (b.term, a.term))
     else:
@@ -88,7 +88,7 @@ def _require_order(dtype: str, op: Op) -> None:
         raise UnsupportedError(f"compare of {dtype} as {said}", Unsupported.USE)
 
 
-def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
+def _compare_reals(direction: str, a: Poly, b: Poly, dtype: str) -> Poly:
     """By the difference; where there may be infinities, by the operands alone if need be.
 
     Two infinities may be equal though their difference is no number, and what is no number is neither greater nor less
@@ -100,7 +100,7 @@ def _compare_reals(direction: str, a: Poly, b: Poly) -> Poly:
     known = _known(a), _known(b)
     if known[0] is not None and known[1] is not None:
         return ONE if COMPARED[direction](*known) else ZERO
-    masked = masked_elements.compared(direction, a, b, known)
+    masked = masked_elements.compared(direction, a, b, dtype, known)
     if masked is not None:
         return masked
     if direction == "LE" and (a.doubt | b.doubt) & INFINITE:

@@ -338,7 +338,7 @@ def _square(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 def _is_finite(op: Op, args: list[Value], context: Context) -> list[Value]:
     require_arithmetic(args[0].type.dtype)
-    masked = masked_elements.where_number(args[0].term)
+    masked = masked_elements.where_number(args[0].term, args[0].type.dtype)
     return result(op, apply(IS_FINITE, (args[0].term,)) if masked is None else masked[0])
 
 

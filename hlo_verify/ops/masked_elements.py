@@ -14,18 +14,18 @@ from collections.abc import Sequence
 
 from hlo_verify.equality import opening
 from hlo_verify.limits import allows
-from hlo_verify.program.element_types import COMPARED
+from hlo_verify.program.element_types import COMPARED, finfo, is_float
 from hlo_verify.terms import algebra, extrema
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import ABS, INFINITY, IS_FINITE
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, ZERO, Apply, Number, Poly, Read
+from hlo_verify.terms.term import ONE, ZERO, Apply, Number, Poly, Read, Tensor
 
 MASKS = {"max": -1, "min": 1}
 """The sign of the infinity that an extremum is over where all elements are masked."""
 
 
-def where_number(p: Poly, computed: bool = False) -> tuple[Poly, int] | None:
+def where_number(p: Poly, dtype: str, computed: bool = False) -> tuple[Poly, int] | None:
     """Where a term is a finite number, and the sign of the infinity that it is anywhere else; None of other terms, and
     of computed numbers unless these are asked for."""
     plain = opening.with_infinities(p)
@@ -33,21 +33,21 @@ def where_number(p: Poly, computed: bool = False) -> tuple[Poly, int] | None:
         return None
     atom = plain.atom
     if isinstance(atom, Apply) and atom.function == ABS:
-        found = where_number(atom.args[0], computed)
+        found = where_number(atom.args[0], dtype, computed)
         return None if found is None else (found[0], 1)
     if isinstance(atom, Read) and atom.tensor.kind in MASKS:
         bound, (body,) = unfold(atom)
         element, sign = opening.with_infinities(body), MASKS[atom.tensor.kind]
-        is_number = None if element is None else _where_number(element, sign, computed)
+        is_number = None if element is None else _where_number(element, sign, dtype, computed)
         return None if is_number is None else (extrema.reduce_boolean("or", bound, is_number), sign)
     for sign in (-1, 1):
-        is_number = _where_number(plain, sign, computed)
+        is_number = _where_number(plain, sign, dtype, computed)
         if is_number is not None:
             return is_number, sign
     return None
 
 
-def _where_number(p: Poly, sign: int, computed: bool) -> Poly | None:
+def _where_number(p: Poly, sign: int, dtype: str, computed: bool) -> Poly | None:
     """Where a choice between numbers and an infinity of a sign is a number."""
     infinity = apply(INFINITY, ()).atom
     assert infinity is not None
@@ -55,7 +55,7 @@ def _where_number(p: Poly, sign: int, computed: bool) -> Poly | None:
     numbers = algebra.build({mono: c for mono, c in p.items if mono not in infinite})
     chosen = {tuple(item for item in mono if item[0] is not infinity): sign * c for mono, c in infinite.items()}
     are_conditions = all(atom.boolean for mono in chosen for atom, _ in mono)
-    if not infinite or numbers.doubt or not are_conditions or not (computed or _is_of_argument(numbers)):
+    if not infinite or numbers.doubt or not are_conditions or not (computed or _is_of_argument(numbers, dtype)):
         return None
     is_infinite = algebra.build(chosen)
     return algebra.logical_not(is_infinite) if _is_truth(is_infinite) else None
@@ -66,21 +66,28 @@ def _is_truth(p: Poly) -> bool:
     return allows("expanded_terms", len(p.items) ** 2) and algebra.multiply(p, p) is p
 
 
-def _is_of_argument(p: Poly) -> bool:
-    """Whether a term is one element of an argument, or 0 where conditions do not hold."""
+def _is_of_argument(p: Poly, dtype: str) -> bool:
+    """Whether a term is one element of an argument, or 0 where conditions do not hold, whose type has no number that is
+    too large for the type in which it is asked: a conversion leaves no mark in a term."""
     of = {atom for mono, _ in p.items for atom, _ in mono if not atom.boolean}
-    if len(of) > 1 or not all(isinstance(atom, Read) and atom.tensor.kind == "argument" for atom in of):
+    if len(of) > 1 or not all(isinstance(atom, Read) and _is_held(atom.tensor, dtype) for atom in of):
         return False
     held = {tuple(item for item in mono if item[0].boolean): c for mono, c in p.items}
     powers = {n for mono, _ in p.items for atom, n in mono if not atom.boolean}
     return len(held) == len(p.items) and powers <= {1} and _is_truth(algebra.build(held))
 
 
-def compared(direction: str, a: Poly, b: Poly, known: Sequence[Number | float | None]) -> Poly | None:
+def _is_held(argument: Tensor, dtype: str) -> bool:
+    if argument.kind != "argument" or not is_float(argument.dtype):
+        return False
+    return float(finfo(argument.dtype).max) <= float(finfo(dtype).max)
+
+
+def compared(direction: str, a: Poly, b: Poly, dtype: str, known: Sequence[Number | float | None]) -> Poly | None:
     """A comparison of what infinities mask with an infinity; None where it is none. Some of the two are known."""
     for n, p in ((0, b), (1, a)):
         most = known[n]
-        found = where_number(p) if most is not None and math.isinf(most) else None
+        found = where_number(p, dtype) if most is not None and math.isinf(most) else None
         if found is None:
             continue
         is_number, sign = found
@@ -95,6 +102,6 @@ def chosen_number(condition: Poly, a: Poly, b: Poly) -> Poly | None:
     for asked, number, otherwise in ((condition, a, b), (algebra.logical_not(condition), b, a)):
         atom = asked.atom
         if isinstance(atom, Apply) and atom.function == IS_FINITE and atom.args[0] is number:
-            found = where_number(number, computed=True)
+            found = where_number(number, "f64", computed=True)
             return None if found is None else algebra.select(found[0], number, otherwise)
     return None

@@ -101,6 +101,18 @@ WRONG: dict[str, tuple[Body, Body]] = {
 TOO_LARGE: dict[str, tuple[Body, Body]] = {
     "products": (some, lambda x, g, m, high, low, total: jnp.isfinite(high(masked(x * 1e30, m).max()))),
     "sums": (some, lambda x, g, m, high, low, total: high(masked(x + x[::-1], m).max()) > -jnp.inf),
+    "a narrower type": (
+        some,
+        lambda x, g, m, high, low, total: jnp.isfinite(high(masked(x.astype(jnp.float16), m).max())),
+    ),
+    "a narrower type of nearly the same range": (
+        some,
+        lambda x, g, m, high, low, total: high(masked(x.astype(jnp.bfloat16), m).max()) > -jnp.inf,
+    ),
+    "integers in a narrow type": (
+        some,
+        lambda x, g, m, high, low, total: jnp.isfinite(high(masked(g.astype(jnp.float16), m).max())),
+    ),
     "another one": (
         lambda x, g, m, high, low, total: counted(jnp.exp(x), g, m, high, low, total),
         lambda x, g, m, high, low, total: jnp.where(
