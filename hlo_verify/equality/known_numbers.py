@@ -9,7 +9,7 @@ program writes itself, nor of parts that only conditions, or other such question
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hlo_verify.equality.computed import AtAll, for_all_values, parts_in_doubt
@@ -88,8 +88,7 @@ class Always:
                 self.known = _all_known(self.expected, Steps(self.session.limits.question_parts))
             except SpentError:
                 self.session.reached("question_parts")
-        read = _named(atom)
-        return read is not None and any(place.covers(read) for place in self.known.get(read.tensor, ()))
+        return _covers(self.known, atom)
 
 
 def _all_known(expected: Poly, steps: Steps) -> dict[Tensor, list[_Known]]:
@@ -102,16 +101,10 @@ def _all_known(expected: Poly, steps: Steps) -> dict[Tensor, list[_Known]]:
     return known
 
 
-def _are_known(terms: Sequence[Poly], known: dict[Tensor, list[_Known]], steps: Steps) -> bool:
-    """Whether all parts of some terms are numbers that may be none."""
-    for p in terms:
-        if p.doubt & INFINITE:
-            return False
-        for part in parts_in_doubt(p, steps, whatever_holds=True):
-            read = _named(part.atom)
-            if read is None or not any(place.covers(read) for place in known.get(read.tensor, ())):
-                return False
-    return True
+def _covers(known: Mapping[Tensor, Sequence[_Known]], atom: Atom) -> bool:
+    """Whether an atom is one of those parts."""
+    read = _named(atom)
+    return read is not None and any(place.covers(read) for place in known.get(read.tensor, ()))
 
 
 def _computed(
@@ -203,10 +196,20 @@ class _Questions:
                 images[atom] = image
         return algebra.with_atoms(p, images.get) if images else p
 
+    def _are_known(self, terms: Sequence[Poly]) -> bool:
+        """Whether all parts of some terms are numbers that may be none."""
+        for p in terms:
+            if p.doubt & INFINITE:
+                return False
+            parts = parts_in_doubt(p, self.steps, whatever_holds=True)
+            if not all(_covers(self.known, part.atom) for part in parts):
+                return False
+        return True
+
     def _image(self, atom: Atom) -> Poly | None:
         """What a factor is with its questions decided; None where that is the factor."""
         if isinstance(atom, Apply):
-            if atom.function in ASKED and _are_known(atom.args, self.known, self.steps):
+            if atom.function in ASKED and self._are_known(atom.args):
                 return _answer(atom)
             if all(ingredients(arg).isdisjoint(ASKED) for arg in atom.args):
                 return None

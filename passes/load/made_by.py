@@ -131,7 +131,7 @@ class Made:
         ways = []
         for each, is_known in zip(given, known, strict=True):
             found = {self.ways[v] for v in each} if is_known else {""}
-            ways.append(found.pop() if len(found) == 1 else self._text(op))
+            ways.append(found.pop() if len(found) == 1 else self._code(op))
         self._hand(op, op.results, op.types, known, ways)
 
     def _hand(
@@ -168,12 +168,10 @@ class Made:
     def _hand_on(self, op: Op) -> None:
         """Values that are given as they are, each by itself."""
         is_all = all(v in self.ways for v in op.operands)
-        for k, (v, same) in enumerate(zip(op.results, op.operands, strict=True)):
+        for v, same in zip(op.results, op.operands, strict=True):
             if same in self.ways:
-                self._note(op, v, self.ways[same], self._along[same], self._leaves[same], is_unseen=same in self.unseen)
-                if not is_all:  # only the whole operation can be evaluated
-                    self.unseen.add(v)
-                    self._sources[v] = op, f"gives {k}"
+                is_unseen = same in self.unseen or not is_all  # only the whole operation can be evaluated
+                self._note(op, v, self.ways[same], self._along[same], self._leaves[same], is_unseen=is_unseen)
 
     def _choose(self, op: Op) -> None:
         """What is put in an order, or taken from, by numbers that hang on no argument."""
@@ -329,13 +327,13 @@ class Made:
         if op is not None:
             return _short(self.structure_of(op), str(op.results.index(value)))
         source = self._sources.get(value)
-        return "?" if source is None else _short(self._text(source[0]), source[1])
+        return "?" if source is None else _short(self._code(source[0]), source[1])
 
     def structure_of(self, op: Op) -> str:
         """The same of all results of an operation."""
         return _text(op, {v: self.structure(v) for v in op.operands})
 
-    def _text(self, op: Op) -> str:
+    def _code(self, op: Op) -> str:
         """An operation with regions, and how what it is handed is computed."""
         return _short(_text(op, {v: self.structure(v) for v in used(op) if v in self.ops}))
 

@@ -199,12 +199,10 @@ class Drawing:
     """Draws inputs of one pair."""
 
     pair: Pair
-    draws: tuple[Draw, ...] = field(init=False)
-    """Tried in turn, with inputs that are cheap to evaluate (`granularity`). When nothing was found, every draw is
-    tried once more with as many values as an evaluation may have (`Limits`)."""
     dimensions: list[tuple[Dimension, ...]] = field(init=False)
     """The dimensions of every argument."""
     _inside: dict[int, int] = field(init=False)
+    _draws: tuple[Draw, ...] | None = None
     _known: Known | None = None
     _zeros: Zeros | None = None
 
@@ -216,8 +214,15 @@ class Drawing:
             for type_, sharding in zip(logical.main.argument_types, shardings, strict=True)
         ]
         self._inside = shards_inside(self.pair.partitioned)
-        sizes = sizes_of_constants(self.pair)
-        self.draws = (*EVEN, *(Draw(size, 8, 8) for size in sizes), *LATER)
+
+    @property
+    def draws(self) -> tuple[Draw, ...]:
+        """Tried in turn, with inputs that are cheap to evaluate (`granularity`). When nothing was found, every draw is
+        tried once more with as many values as an evaluation may have (`Limits`)."""
+        if self._draws is None:
+            sizes = sizes_of_constants(self.pair)
+            self._draws = (*EVEN, *(Draw(size, 8, 8) for size in sizes), *LATER)
+        return self._draws
 
     def zeros_for(
         self, refused: frozenset[Name], results: Collection[int], choice: int

@@ -232,7 +232,7 @@ class Search:
         choice, zero, plain = self._spared.pop(0), frozenset[int](), frozenset[Dimension]()
         most = self._granularities.sparse if choice < WITHOUT_ZEROS else self._granularities.elements
         limits = replace(limits, elements=min(limits.elements, most))
-        draw = self.drawing.draws[max(0, choice - 1)]
+        draw = EVEN[max(0, choice - 1)]
         if choice == WITHOUT_ZEROS:
             draw, plain = STRONG, self._granularities.smallest()
         while True:

@@ -12,6 +12,7 @@ from collections.abc import Collection
 
 from hlo_verify.evaluate import Limits
 from hlo_verify.passes.refute import trial as trials
+from hlo_verify.passes.refute.draws import EVEN
 from hlo_verify.passes.refute.search import Search
 from hlo_verify.passes.refute.trial import Counterexample
 from hlo_verify.passes.refute.xla_replay import is_small
@@ -27,7 +28,7 @@ def counterexample(search: Search, results: Collection[int]) -> Counterexample |
     if not left or not is_open or not is_small(pair):
         return None
     limits = Limits(bounds.evaluation_elements, bounds.glance_work, room=bounds.evaluation_room)
-    trial = trials.run(pair, search.drawing.draw(search.drawing.draws[0], 0), limits=limits, only=left)
+    trial = trials.run(pair, search.drawing.draw(EVEN[0], 0), limits=limits, only=left)
     seen = trial.differences(left, trials.CLEAR)
     found = search.confirmer.where_decided(trial.inputs, seen.keys()) if seen else {}
     return Counterexample(trial, found) if found else None

@@ -6,42 +6,21 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import product
 
-import jax
 import jax.numpy as jnp
 import pytest
 from jax import Array, lax
-from jax.sharding import AbstractMesh, AxisType
-from jax.sharding import PartitionSpec as P
 
-import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.index import expr
-from hlo_verify.limits import Limits
 from hlo_verify.ops.lines import Line, Way
 from hlo_verify.session import Session
+from tests.ops import test_pipelines_in_rounds
 from tests.passes.prove.each_device.programs import turned
-
-LIMITS = Limits(devices_apart=1, unrolled_turns=1)
 
 
 @dataclass(frozen=True)
-class Pipeline:
+class Pipeline(test_pipelines_in_rounds.Pipeline):
     """What was made goes round a ring, and the first device takes from it what is no new microbatch."""
-
-    stages: int = 64
-    rounds: int = 2
-    layers: int = 1
-    batches: int = 4
-    form: str = "slots"
-    wrong: str = ""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Rounds, devices, and layers of each in each."""
-        return self.rounds, self.stages, self.layers
-
-    def whole(self, ws: Array, x: Array) -> Array:
-        return lax.scan(lambda h, w: (jnp.tanh(h @ w), None), x, ws.reshape(-1, 3, 3))[0]  # type: ignore[no-any-return]
 
     def local(self, ws: Array, x: Array) -> Array:
         n, v, m, me = self.stages, self.rounds, self.batches, lax.axis_index("s")
@@ -69,19 +48,6 @@ class Pipeline:
         turns = jnp.arange(m + n * v - 1 - (self.wrong == "short"))
         (_, out), every = lax.scan(turn, (jnp.zeros_like(x[0]), jnp.zeros_like(x)), turns)
         return lax.psum(jnp.where(me == n - 1, every[-m:], 0) if self.form == "list" else out, "s")
-
-    def placed(self, ws: Array, x: Array) -> Array:
-        mesh = AbstractMesh((self.stages,), ("s",), axis_types=(AxisType.Auto,))
-        local = jax.shard_map(self.local, mesh=mesh, in_specs=(P(None, "s"), P()), out_specs=P(), check_vma=False)
-        if self.wrong == "by_device":
-            n, v, layers = self.stages, self.rounds, self.layers
-            ws = ws.reshape(n, v, layers, 3, 3).swapaxes(0, 1)
-        return local(ws, x)  # type: ignore[no-any-return]
-
-    def verdict(self) -> Verdict:
-        shapes = [jax.ShapeDtypeStruct(shape, jnp.float32) for shape in ((*self.shape, 3, 3), (self.batches, 2, 3))]
-        pair = (jax.jit(function).trace(*shapes) for function in (self.whole, self.placed))
-        return hlo_verify.verify(*pair, refute=False, limits=LIMITS).verdict
 
 
 PLAIN = Pipeline()

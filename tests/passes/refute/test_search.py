@@ -112,7 +112,7 @@ def test_the_rest_is_not_searched_for_much_longer() -> None:
 def test_fewer_classes_are_tried_before_dimensions_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(granularity, "CHEAP", 32)
     found = Search(pair("tensor<16x32x64x128xi1>", "x", "y", "%y = stablehlo.and %x, %x : TYPE", "and", "xor"))
-    found.drawing.draws = (Draw(1.0, 8, 8),)
+    found.drawing._draws = (Draw(1.0, 8, 8),)
     assert found.find([0], draws=1) == {0}
     (counterexample,) = found.counterexamples([0])
     assert counterexample.trial.inputs[0].values.shape == (1, 2, 2, 2, 2)
