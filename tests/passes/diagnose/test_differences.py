@@ -20,7 +20,7 @@ MAY_BE_NONE, MAY_BE_INFINITE = apply(LOG, (X,)), apply(INVERSE, (algebra.scale(X
 @pytest.mark.parametrize("directions", [("LE", "GT"), ("GT", "LE"), ("EQ", "NE")])
 def test_the_opposite_of_a_comparison(value: Poly, directions: tuple[str, str]) -> None:
     """Of what may be no number too, where a comparison and its opposite are both false."""
-    found, expected = (_compare_reals(each, value, number(10)) for each in directions)
+    found, expected = (_compare_reals(each, value, number(10), "f32") for each in directions)
     assert difference(found, expected, Notation(())).text == "the opposite (1 minus it) is expected"
-    other = _compare_reals(directions[1], value, number(11))
+    other = _compare_reals(directions[1], value, number(11), "f32")
     assert difference(found, other, Notation(())).text != "the opposite (1 minus it) is expected"
