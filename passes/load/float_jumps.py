@@ -21,6 +21,7 @@ import numpy as np
 
 from hlo_verify.passes.load.as_floats import in_type, with_sizes
 from hlo_verify.passes.load.made_by import Made, compared
+from hlo_verify.passes.load.partly_made import PartlyMade
 from hlo_verify.program.ir import IN_FLOATS, Function, Module, Name, Op
 from hlo_verify.program.op_families import CHOOSES, COLLECTIVES, DEVICE_NUMBERS
 
@@ -35,9 +36,9 @@ def marked(module: Module) -> Module:
     """The module with the operations marked that floats may decide otherwise."""
     made = Made()
     made.read(module.main)
-    if not made.jumps:
-        return module
-    open_ = dict(_undecided(module, made))
+    partly = PartlyMade(made)
+    partly.read(module.main)
+    open_ = partly.jumps | (dict(_undecided(module, made)) if made.jumps else {})
     return replace(module, main=_with_marks(module.main, open_)) if open_ else module
 
 

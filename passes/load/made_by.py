@@ -71,6 +71,7 @@ class Made:
     """Of a value that no operation gives by itself, the one whose regions do, and which of its values it is."""
 
     def read(self, function: Function) -> None:
+        self.types |= zip(function.arguments, function.argument_types, strict=True)
         for op in function.ops:
             self.types |= zip(op.results, op.types, strict=True)
             if op.name == "while":
@@ -79,7 +80,7 @@ class Made:
                 self._read_regions(op)
             elif _hands_on(op):
                 self._hand_on(op)
-            elif all(v in self.ways for v in op.operands) and _is_known(op):
+            elif all(v in self.ways for v in op.operands) and is_function(op):
                 self._add(op)
             elif op.name in CHOOSES:
                 self._choose(op)
@@ -95,7 +96,7 @@ class Made:
         for is_last in (False, True):
             while True:
                 ways = [
-                    self.ways.get(v, "") if is_kept else _short(_CARRIED, start, turn)
+                    self.ways.get(v, "") if is_kept else short(_CARRIED, start, turn)
                     for v, is_kept, start, turn in zip(op.operands, kept, starts, turns, strict=True)
                 ]
                 for region in op.regions:
@@ -215,17 +216,19 @@ class Made:
             return ""
         others = [v for v in floats if not self.ways[v] and self._along[v]]
         if op.name in _PUTS_TOGETHER and (len(found) > 1 or others):
-            return _short(self.structure_of(op))
-        return found[0] if len(found) == 1 else _short("all", *found)
+            return short(self.structure_of(op))
+        return found[0] if len(found) == 1 else short("all", *found)
 
     def _is_jump(self, op: Op) -> bool:
         if op.name in CHOOSES:
             return any(self.ways[v] for v in compared(op) if is_float(self.types[v].dtype))
+        return self.compares_or_rounds(op) and any(self.ways[v] for v in op.operands)
+
+    def compares_or_rounds(self, op: Op) -> bool:
+        """Whether an operation compares floats, or makes something else than a float of them."""
         if op.name not in JUMPS or not is_float(self.types[op.operands[0]].dtype):
             return False
-        if op.name == "convert" and not (is_integer(op.types[0].dtype) or op.types[0].dtype == "i1"):
-            return False
-        return any(self.ways[v] for v in op.operands)
+        return op.name != "convert" or is_integer(op.types[0].dtype) or op.types[0].dtype == "i1"
 
     def rounds(self, op: Op) -> bool:
         """Whether floats of the type may give another number than the operation is of real ones."""
@@ -251,13 +254,13 @@ class Made:
     def _way(self, op: Op) -> str:
         varying = [v for v in op.operands if self._along[v]]
         if self._is_ambiguous(varying):
-            return _short(self.structure_of(op))
+            return short(self.structure_of(op))
         is_told = len({self._along[v] for v in varying}) > 1
         made = [self.ways[v] or str(self.number(v)) for v in op.operands]
         if is_told:
             made = [f"{way} {sorted(self._along[v])}" for way, v in zip(made, op.operands, strict=True)]
         made = sorted(made) if op.name in ("add", "multiply") else made
-        return _short(plain_name(op.name), op.types[0].dtype, *made)
+        return short(plain_name(op.name), op.types[0].dtype, *made)
 
     def _is_ambiguous(self, varying: Sequence[Name]) -> bool:
         """Whether operands vary along one dimension and are made of different numbers, which a way does not tell."""
@@ -272,11 +275,11 @@ class Made:
 
     def way_to(self, jump: Op) -> str:
         """How the operands of a jump were made, each of them, in whichever order they are compared."""
-        return _short(*sorted(self.ways[v] or str(self.number(v)) for v in jump.operands if v in self.ways))
+        return short(*sorted(self.ways[v] or str(self.number(v)) for v in jump.operands if v in self.ways))
 
     def kinds_to(self, jump: Op) -> str:
         """By which operations the operands of a jump were made, in whichever order."""
-        return _short(*sorted({self._kind(op) for op in self.made_of(jump.operands) if self.rounds(op)}))
+        return short(*sorted({self._kind(op) for op in self.made_of(jump.operands) if self.rounds(op)}))
 
     def _kind(self, op: Op) -> str:
         """An operation that rounds, without what it is of but for numbers."""
@@ -325,35 +328,35 @@ class Made:
 
     def _structure(self, value: Name, op: Op | None) -> str:
         if op is not None:
-            return _short(self.structure_of(op), str(op.results.index(value)))
+            return short(self.structure_of(op), str(op.results.index(value)))
         source = self._sources.get(value)
-        return "?" if source is None else _short(self._code(source[0]), source[1])
+        return "?" if source is None else short(self._code(source[0]), source[1])
 
     def structure_of(self, op: Op) -> str:
         """The same of all results of an operation."""
-        return _text(op, {v: self.structure(v) for v in op.operands})
+        return text(op, {v: self.structure(v) for v in op.operands})
 
     def _code(self, op: Op) -> str:
         """An operation with regions, and how what it is handed is computed."""
-        return _short(_text(op, {v: self.structure(v) for v in used(op) if v in self.ops}))
+        return short(text(op, {v: self.structure(v) for v in used(op) if v in self.ops}))
 
 
-def _text(op: Op, known: Mapping[Name, str]) -> str:
+def text(op: Op, known: Mapping[Name, str]) -> str:
     """An operation as a text: with the structures of what it is of, and with numbers for names in its regions."""
     names = dict(known)
     regions = [_region(region, names) for region in op.regions]
     attributes = sha256(repr(fingerprint(dict(op.attributes))).encode()).hexdigest()
     given = [names.get(v, "?") for v in op.operands]
-    return _short(op.name, attributes, str(op.types), *given, *regions)
+    return short(op.name, attributes, str(op.types), *given, *regions)
 
 
 def _region(function: Function, names: dict[Name, str]) -> str:
     names |= {v: f"#{len(names) + k}" for k, v in enumerate(function.arguments)}
     parts = [str(function.argument_types)]
     for op in function.ops:
-        parts.append(_text(op, names))
+        parts.append(text(op, names))
         names |= {v: f"#{len(names) + k}" for k, v in enumerate(op.results)}
-    return _short(*parts, *(names.get(v, "?") for v in function.results))
+    return short(*parts, *(names.get(v, "?") for v in function.results))
 
 
 def _hands_on(op: Op) -> bool:
@@ -376,7 +379,7 @@ def compared(op: Op) -> Sequence[Name]:
     return [v for k, v in enumerate(op.operands) if asked.intersection(region.arguments[2 * k : 2 * k + 2])]
 
 
-def _is_known(op: Op) -> bool:
+def is_function(op: Op) -> bool:
     """Whether an operation is a function of its operands, or of nothing but the device, in types that numpy has."""
     is_between = op.name in COLLECTIVES
     if (op.name == "custom_call" and not is_identity(op)) or (communicates_itself(op) and not is_between):
@@ -390,6 +393,6 @@ def _is_known(op: Op) -> bool:
     return set(used(op)) <= set(op.operands)
 
 
-def _short(*parts: str) -> str:
+def short(*parts: str) -> str:
     """A name for those parts in that order, and for no others."""
     return sha256("\n".join(parts).encode()).hexdigest()[:16]
