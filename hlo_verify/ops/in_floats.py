@@ -11,7 +11,7 @@ from dataclasses import replace
 from hlo_verify.ops.values import Context, Rule, Value, result, whole
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import IN_FLOATS, MADE_BY, Op
-from hlo_verify.program.op_families import CHOOSES, JUMPS
+from hlo_verify.program.op_families import CHOOSES, HAS_EDGES, JUMPS
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import EQUAL_IN_FLOATS, GREATER_IN_FLOATS, typed
 from hlo_verify.terms.laws import apply
@@ -47,6 +47,15 @@ def chosen(op: Op, args: list[Value]) -> list[Value]:
     return [Value(type_, whole(f"{op.name}_in_floats", (*made_by, n), args, type_)) for n, type_ in enumerate(op.types)]
 
 
+def near_edge(op: Op, args: list[Value]) -> list[Value]:
+    """The operands of a root, an inverse, ..., of which the one that floats may have on either side of an edge, or at
+    it, is some number of those made so."""
+    made_by = {MADE_BY: op.attributes[IN_FLOATS]}
+    k = int(op.name == "divide")
+    near = apply(typed("near_edge_in_floats", ("real",), "real", made_by), (args[k].term,))
+    return [*args[:k], replace(args[k], term=near), *args[k + 1 :]]
+
+
 def unless_marked(rule: Rule) -> Rule:
     """The rule of an operation that is not marked, or of numbers that show how they were rounded: laws see to these."""
 
@@ -54,6 +63,8 @@ def unless_marked(rule: Rule) -> Rule:
         is_marked = IN_FLOATS in op.attributes
         if is_marked and op.name in CHOOSES:
             return chosen(op, args)
+        if is_marked and op.name in HAS_EDGES:
+            return rule(op, near_edge(op, args), context)
         is_hidden = is_marked and not (op.name in SEEN and shows_roundings(args[0].term))
         return rounded(op, args) if is_hidden else rule(op, args, context)
 

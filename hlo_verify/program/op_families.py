@@ -52,6 +52,7 @@ KEEPS_SIGNS = _names(Family.KEEPS_SIGNS)
 OF_POSITIVES = _names(Family.OF_POSITIVES)
 JUMPS = _names(Family.JUMPS)
 CHOOSES = _names(Family.CHOOSES)
+HAS_EDGES = _names(Family.HAS_EDGES)
 
 LINEAR = RESHAPES | ADDS
 """Operations that a sum over devices may be taken after as well as before, of some of their operands."""

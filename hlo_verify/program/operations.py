@@ -78,6 +78,8 @@ class Family(Flag):
     """Gives what may differ by much where an operand differs by little; a conversion does so to integers."""
     CHOOSES = auto()
     """May compare elements of an operand with each other: which of them it gives may differ where they hardly do."""
+    HAS_EDGES = auto()
+    """Gives no number, or an infinity, at or beyond numbers where it gives one of all that are a little different."""
 
 
 NONE = None
@@ -136,7 +138,7 @@ ROWS: Mapping[str, Row] = {
     "cosine": Row("elementwise", "elementwise", "elementwise"),
     "count_leading_zeros": Row("elementwise", "elementwise", "elementwise"),
     "custom_call": Row("kernels", "manual", "movement", Family.KEEPS_INDICES),
-    "divide": Row("elementwise", "elementwise", "elementwise", Family.SCALES | Family.KEEPS_SIGNS),
+    "divide": Row("elementwise", "elementwise", "elementwise", Family.SCALES | Family.KEEPS_SIGNS | Family.HAS_EDGES),
     "dot_general": Row("contraction", "contraction", "reductions"),
     "dynamic_broadcast_in_dim": Row("dynamic", "dynamic", NONE),
     "dynamic_conv": Row("dynamic", "dynamic", NONE),
@@ -162,8 +164,8 @@ ROWS: Mapping[str, Row] = {
     "infeed": Row("opaque", NONE, NONE, Family.HAS_EFFECT | Family.NEW),
     "iota": Row("constants", "elementwise", "elementwise", Family.FILLS),
     "is_finite": Row("elementwise", "elementwise", "elementwise"),
-    "log": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES),
-    "log_plus_one": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES),
+    "log": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES | Family.HAS_EDGES),
+    "log_plus_one": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES | Family.HAS_EDGES),
     "logistic": Row("elementwise", "elementwise", "elementwise"),
     "map": Row("elementwise", "elementwise", NONE),
     "maximum": Row("elementwise", "elementwise", "elementwise", Family.KEEPS_INDICES),
@@ -177,7 +179,7 @@ ROWS: Mapping[str, Row] = {
     "pad": Row("movement", "movement", "movement", Family.MOVES | Family.TAKES_PARTS | Family.FILLS),
     "partition_id": Row("collectives", "collectives", "collectives", Family.NUMBERS_DEVICES),
     "popcnt": Row("elementwise", "elementwise", "elementwise"),
-    "power": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES),
+    "power": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES | Family.HAS_EDGES),
     "real": Row("conversion", "elementwise", NONE),
     "real_dynamic_slice": Row("dynamic", "dynamic", NONE),
     "recv": Row("opaque", NONE, NONE, Family.POINT_TO_POINT | Family.HAS_EFFECT | Family.NEW),
@@ -195,7 +197,7 @@ ROWS: Mapping[str, Row] = {
     "rng_bit_generator": Row("opaque", NONE, NONE),
     "round_nearest_afz": Row("elementwise", "elementwise", "elementwise", Family.JUMPS),
     "round_nearest_even": Row("elementwise", "elementwise", "elementwise", Family.JUMPS),
-    "rsqrt": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES),
+    "rsqrt": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES | Family.HAS_EDGES),
     "scatter": Row("scatter", "scatter", "reductions", Family.INDEXED),
     "select": Row("elementwise", "elementwise", "elementwise", Family.KEEPS_INDICES),
     "select_and_scatter": Row("windows", "windows", NONE, Family.CHOOSES),
@@ -209,7 +211,7 @@ ROWS: Mapping[str, Row] = {
         "movement", "movement", "movement", Family.MOVES | Family.SLICES | Family.TAKES_PARTS | Family.KEEPS_INDICES
     ),
     "sort": Row("ordering", "ordering", NONE, Family.CHOOSES),
-    "sqrt": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES),
+    "sqrt": Row("elementwise", "elementwise", "elementwise", Family.OF_POSITIVES | Family.HAS_EDGES),
     "subtract": Row("elementwise", "elementwise", "elementwise", Family.ADDS | Family.KEEPS_INDICES),
     "tan": Row("elementwise", "elementwise", "elementwise"),
     "tanh": Row("elementwise", "elementwise", "elementwise"),
@@ -219,12 +221,12 @@ ROWS: Mapping[str, Row] = {
     "triangular_solve": Row("opaque", NONE, NONE, Family.REPEATABLE),
     "while": Row("control", "control", "claims", Family.CONTROL),
     "xor": Row("bits", "elementwise", "elementwise"),
-    "chlo.acos": Row("elementwise", "elementwise", NONE),
-    "chlo.acosh": Row("elementwise", "elementwise", NONE),
-    "chlo.asin": Row("elementwise", "elementwise", NONE),
+    "chlo.acos": Row("elementwise", "elementwise", NONE, Family.HAS_EDGES),
+    "chlo.acosh": Row("elementwise", "elementwise", NONE, Family.HAS_EDGES),
+    "chlo.asin": Row("elementwise", "elementwise", NONE, Family.HAS_EDGES),
     "chlo.asinh": Row("elementwise", "elementwise", NONE),
     "chlo.atan": Row("elementwise", "elementwise", NONE),
-    "chlo.atanh": Row("elementwise", "elementwise", NONE),
+    "chlo.atanh": Row("elementwise", "elementwise", NONE, Family.HAS_EDGES),
     "chlo.bessel_i1e": Row("elementwise", NONE, NONE),
     "chlo.cosh": Row("elementwise", "elementwise", NONE),
     "chlo.digamma": Row("elementwise", "elementwise", NONE),
@@ -240,14 +242,14 @@ ROWS: Mapping[str, Row] = {
     "chlo.tan": Row("elementwise", "elementwise", "elementwise"),
     "chlo.top_k": Row("ordering", "ordering", NONE, Family.CHOOSES),
     "chlo.zeta": Row("elementwise", NONE, NONE),
-    "mhlo.acos": Row("elementwise", "elementwise", NONE),
-    "mhlo.acosh": Row("elementwise", "elementwise", NONE),
+    "mhlo.acos": Row("elementwise", "elementwise", NONE, Family.HAS_EDGES),
+    "mhlo.acosh": Row("elementwise", "elementwise", NONE, Family.HAS_EDGES),
     "mhlo.all_to_all": Row(
         "collectives", "collectives", "collectives", Family.COLLECTIVE | Family.BY_PARTITION | Family.MOVES
     ),
-    "mhlo.asin": Row("elementwise", "elementwise", NONE),
+    "mhlo.asin": Row("elementwise", "elementwise", NONE, Family.HAS_EDGES),
     "mhlo.asinh": Row("elementwise", "elementwise", NONE),
-    "mhlo.atanh": Row("elementwise", "elementwise", NONE),
+    "mhlo.atanh": Row("elementwise", "elementwise", NONE, Family.HAS_EDGES),
     "mhlo.cosh": Row("elementwise", "elementwise", NONE),
     "mhlo.erf": Row("elementwise", "elementwise", "elementwise"),
     "mhlo.scan": Row("scan", NONE, NONE),

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hlo_verify.passes.load.as_floats import in_type, with_sizes
-from hlo_verify.passes.load.made_by import Made, compared
+from hlo_verify.passes.load.decisive import decisive, may_be_beyond
+from hlo_verify.passes.load.made_by import Made
 from hlo_verify.passes.load.partly_made import PartlyMade
 from hlo_verify.program.ir import IN_FLOATS, Function, Module, Name, Op
-from hlo_verify.program.op_families import CHOOSES, COLLECTIVES, DEVICE_NUMBERS
+from hlo_verify.program.op_families import CHOOSES, COLLECTIVES, DEVICE_NUMBERS, HAS_EDGES
 
 if TYPE_CHECKING:
     from hlo_verify.evaluate.blocks import Blocks
@@ -64,15 +65,15 @@ def _undecided(module: Module, made: Made) -> Iterator[tuple[tuple[Name, ...], s
 
     unseen, fixed = list[Op](), list[Op]()
     for op in made.jumps:
-        (fixed if made.unseen.isdisjoint(op.operands) else unseen).append(op)
-    asked = [compared(op) if op.name in CHOOSES else op.results[:1] for op in fixed]
+        (fixed if made.unseen.isdisjoint(decisive(op)) else unseen).append(op)
+    asked = [decisive(op) if op.name in CHOOSES | HAS_EDGES else op.results[:1] for op in fixed]
     ops = tuple(made.made_of({v for values in asked for v in values}))
     devices = (module.partitions or 0) * module.replicas
-    yield from ((op.results, made.way_to(op)) for op in unseen)
+    yield from ((op.results, made.way_to(op)) for op in unseen if op.name not in HAS_EDGES)
     if not fixed:
         return
     if not devices and any(op.name in DEVICE_NUMBERS | COLLECTIVES for op in ops):
-        yield from ((op.results, made.kinds_to(op)) for op in fixed)
+        yield from ((op.results, made.kinds_to(op)) for op in fixed if op.name not in HAS_EDGES)
         return
     main = Function((), (), ops, tuple(v for values in asked for v in values))
     instead = {op.results[0]: way for op in ops if (way := in_type(op, made)) is not None}
@@ -88,8 +89,18 @@ def _undecided(module: Module, made: Made) -> Iterator[tuple[tuple[Name, ...], s
     results = iter(found.results)
     for op, values in zip(fixed, asked, strict=True):
         known = list(islice(results, len(values)))
-        if not all(map(_is_ordered if op.name in CHOOSES else _is_decided, known)):
+        if op.name in HAS_EDGES:
+            if any(_may_be_beyond(op, value) for value in known):
+                yield op.results, made.way_to(op)
+        elif not all(map(_is_ordered if op.name in CHOOSES else _is_decided, known)):
             yield op.results, made.kinds_to(op) if any(value is None for value in known) else made.way_to(op)
+
+
+def _may_be_beyond(op: Op, value: Blocks | None) -> bool:
+    """Whether some number is known to be at an edge, as far as floats have it; of what is not known it is not asked."""
+    from hlo_verify.evaluate.intervals import INTERVALS
+
+    return value is not None and value.values.dtype == INTERVALS and may_be_beyond(op.name, value.values)
 
 
 def _is_ordered(value: Blocks | None) -> bool:

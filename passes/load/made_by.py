@@ -14,14 +14,16 @@ from typing import Any
 
 import numpy as np
 
+from hlo_verify.passes.load.decisive import TOP_K, decisive
 from hlo_verify.program.attributes import elements_once, fingerprint
 from hlo_verify.program.element_types import DTYPES, is_float, is_integer, mantissa_bits
-from hlo_verify.program.ir import Function, Name, Op, TensorType, operations, used
+from hlo_verify.program.ir import Function, Name, Op, TensorType, used
 from hlo_verify.program.op_families import (
     CHOOSES,
     COLLECTIVES,
     DEVICE_NUMBERS,
     FILLS,
+    HAS_EDGES,
     INDEXED,
     JUMPS,
     KEEPS_SPLATS,
@@ -37,12 +39,11 @@ from hlo_verify.program.op_families import (
 SELECTS = MOVES | PARTS | KEEPS_SPLATS | INDEXED - {"scatter"}
 SELECTS |= frozenset("abs bitcast_convert clamp maximum minimum negate select sort".split())
 """Operations that round nothing."""
-_PUTS_TOGETHER = frozenset("concatenate dynamic_update_slice pad select".split())
+PUTS_TOGETHER = frozenset("concatenate dynamic_update_slice pad select".split())
 """Those of them whose elements are of one operand or of another one, whatever these are."""
 _KEEPS_ROOTS = KEEPS_SPLATS | frozenset({"convert"})
 _TAKES_ANOTHER = MOVES | PARTS | INDEXED | frozenset({"sort"})
 """Operations whose elements are of another place."""
-TOP_K = frozenset({"chlo.top_k", "mhlo.topk"})
 _EXTREMA = ("maximum", "minimum")
 _CARRIED = "what a loop carries"
 _WIDE = 23
@@ -59,7 +60,7 @@ class Made:
     """By which operations that round each was made, one after another; "" where there are none. What moves numbers
     about, and what is done with integers, is not told: devices do that otherwise."""
     jumps: list[Op] = field(default_factory=list)
-    """Comparisons and roundings of what was rounded before."""
+    """Comparisons and roundings of what was rounded before, and what is not steady in it."""
     unseen: set[Name] = field(default_factory=set)
     """What hangs on what loops carry, or regions are handed or give: it is not evaluated."""
     _along: dict[Name, frozenset[int]] = field(default_factory=dict)
@@ -82,8 +83,8 @@ class Made:
                 self._hand_on(op)
             elif all(v in self.ways for v in op.operands) and is_function(op):
                 self._add(op)
-            elif op.name in CHOOSES:
-                self._choose(op)
+            elif op.name in CHOOSES | HAS_EDGES:
+                self._decide(op)
 
     def _read_loop(self, op: Op) -> None:
         """A loop, of which what it carries hangs on no argument where neither its start nor a turn does. It was made by
@@ -174,9 +175,9 @@ class Made:
                 is_unseen = same in self.unseen or not is_all  # only the whole operation can be evaluated
                 self._note(op, v, self.ways[same], self._along[same], self._leaves[same], is_unseen=is_unseen)
 
-    def _choose(self, op: Op) -> None:
-        """What is put in an order, or taken from, by numbers that hang on no argument."""
-        asked = compared(op)
+    def _decide(self, op: Op) -> None:
+        """What is put in an order, taken from, or divided, by numbers that hang on no argument."""
+        asked = decisive(op)
         if asked and all(v in self.ways for v in asked) and self._is_jump(op):
             self.jumps.append(op)
 
@@ -215,13 +216,13 @@ class Made:
         if not found:
             return ""
         others = [v for v in floats if not self.ways[v] and self._along[v]]
-        if op.name in _PUTS_TOGETHER and (len(found) > 1 or others):
+        if op.name in PUTS_TOGETHER and (len(found) > 1 or others):
             return short(self.structure_of(op))
         return found[0] if len(found) == 1 else short("all", *found)
 
     def _is_jump(self, op: Op) -> bool:
-        if op.name in CHOOSES:
-            return any(self.ways[v] for v in compared(op) if is_float(self.types[v].dtype))
+        if op.name in CHOOSES | HAS_EDGES:
+            return any(self.ways[v] for v in decisive(op) if is_float(self.types[v].dtype))
         return self.compares_or_rounds(op) and any(self.ways[v] for v in op.operands)
 
     def compares_or_rounds(self, op: Op) -> bool:
@@ -362,21 +363,6 @@ def _region(function: Function, names: dict[Name, str]) -> str:
 def _hands_on(op: Op) -> bool:
     """Whether an operation gives each of its operands as it is."""
     return len(op.operands) == len(op.results) and (op.name == "optimization_barrier" or is_identity(op))
-
-
-def compared(op: Op) -> Sequence[Name]:
-    """The operands whose elements an operation compares with each other."""
-    if op.name in TOP_K or not op.regions:
-        return op.operands
-    region = op.regions[0]
-    if op.name == "select_and_scatter":
-        return op.operands[:1]
-    if op.name != "sort":
-        return op.operands if any(inner.name == "compare" for inner in operations(region)) else ()
-    asked = {v for inner in operations(region) for v in inner.operands}
-    if len(op.operands) == 1:
-        return ()  # whichever of equal elements is first
-    return [v for k, v in enumerate(op.operands) if asked.intersection(region.arguments[2 * k : 2 * k + 2])]
 
 
 def is_function(op: Op) -> bool:

@@ -4,7 +4,8 @@
 
 The elements that are picked hang on no argument, though the tensor does: floats decide of them as they do where they
 are a tensor of their own (`float_jumps`). They are not evaluated, so that each such jump is one of numbers that were
-made so. Where what is of arguments meets them, as in a sum with `x`, every element hangs on one.
+made so. Where what is of arguments meets them, as in a sum with `x`, every element hangs on one; so does what is looked
+up in a table at an argument's place.
 """
 
 from __future__ import annotations
@@ -12,13 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from hlo_verify.passes.load.made_by import Made, is_function, short, text
+from hlo_verify.passes.load.made_by import PUTS_TOGETHER, Made, is_function, short, text
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Function, Name, Op
 from hlo_verify.program.op_families import RUNS_REGIONS
-
-_PUTS_TOGETHER = frozenset("concatenate dynamic_update_slice pad scatter select".split())
-"""Operations whose elements are of one operand or of another one."""
 
 
 @dataclass(slots=True)
@@ -56,14 +54,16 @@ class PartlyMade:
                 self.ways[new] = way if self.ways.get(new, way) == way else short("either", self.ways[new], way)
 
     def _way(self, value: Name) -> str:
-        return self.ways.get(value) or self.made.ways.get(value, "")
+        """What is one number, as it is written down and converted, is as exact as that: masks are made so."""
+        is_one = self.made.number(value) is not None
+        return self.ways.get(value) or ("" if is_one else self.made.ways.get(value, ""))
 
     def _add(self, op: Op) -> None:
         """An operation that is handed what hangs on arguments."""
         floats = [v for v in op.operands if is_float(self.made.types[v].dtype)]
         if not any(map(self._way, floats)):
             return
-        is_each = all(v in self.ways or v in self.made.ways for v in floats)
+        is_each = any(v in self.ways for v in floats) and all(v in self.ways or v in self.made.ways for v in floats)
         if is_each and self.made.compares_or_rounds(op):
             self.jumps[op.results] = short(*sorted(self._told(v) for v in op.operands))
         if is_each or _puts_together(op):
@@ -82,4 +82,5 @@ class PartlyMade:
 
 
 def _puts_together(op: Op) -> bool:
-    return op.name in _PUTS_TOGETHER and not any(region.ops for region in op.regions)
+    """Whether elements are of one operand or of another one, a scatter's that overwrites among them."""
+    return op.name in PUTS_TOGETHER or (op.name == "scatter" and not op.regions[0].ops)

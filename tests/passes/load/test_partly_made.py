@@ -104,6 +104,9 @@ def test_how_they_were_made_is_told() -> None:
         lambda x: lax.pad(x, 0.0, [(1, 1, 0)]) > 0,
         lambda x: jnp.stack([x, places() / 41]).astype(jnp.bfloat16),
         lambda x: jnp.sort(jnp.concatenate([x, places() / 41])),
+        lambda x: jnp.floor((places() / 41)[x.astype(jnp.int32)] * 41),
+        lambda x: jnp.searchsorted(jnp.linspace(0, 1, 7), x),
+        lambda x: jnp.where(places() > 3, x, -0.7 * float(jnp.finfo(jnp.float32).max)).astype(jnp.bfloat16) > 0,
     ],
 )
 def test_where_arguments_meet_them_nothing_is_marked(function: OfArgument) -> None:
