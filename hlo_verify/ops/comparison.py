@@ -23,7 +23,7 @@ from hlo_verify.ops.values import (
     result,
 )
 from hlo_verify.program.element_types import COMPARED, compare_types, is_float, is_integer
-from hlo_verify.program.ir import IN_FLOATS, MADE_BY, SIGNED_ZERO, Op
+from hlo_verify.program.ir import IN_FLOATS, MADE_BY, NARROWED, SIGNED_ZERO, Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.counts import where_held
@@ -59,7 +59,7 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
     elif is_float(dtype) and op.attributes.get("compare_type") != "TOTALORDER":
         if IN_FLOATS in op.attributes and not shows_roundings(algebra.subtract(a.term, b.term)):
             return result(op, in_floats.compared(direction, a.term, b.term, op.attributes[IN_FLOATS]))
-        return result(op, _compare_reals(direction, a.term, b.term, dtype))
+        return result(op, _compare_reals(direction, a.term, b.term, op.attributes.get(NARROWED, dtype)))
     elif ordered:
         test = apply(_in_total(LESS_IN_TOTAL, op), (b.term, a.term))
     else:

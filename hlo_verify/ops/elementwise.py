@@ -31,7 +31,7 @@ from hlo_verify.ops.values import (
     result,
 )
 from hlo_verify.program.element_types import is_float, is_integer
-from hlo_verify.program.ir import Op
+from hlo_verify.program.ir import NARROWED, Op
 from hlo_verify.program.op_families import is_one_expression, plain_name
 from hlo_verify.terms import algebra, guards, rotations
 from hlo_verify.terms.at_bounds import chosen_at_bound
@@ -338,7 +338,8 @@ def _square(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 def _is_finite(op: Op, args: list[Value], context: Context) -> list[Value]:
     require_arithmetic(args[0].type.dtype)
-    masked = masked_elements.where_number(args[0].term, args[0].type.dtype)
+    least = op.attributes.get(NARROWED, args[0].type.dtype)
+    masked = masked_elements.where_number(args[0].term, least)
     return result(op, apply(IS_FINITE, (args[0].term,)) if masked is None else masked[0])
 
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from hlo_verify.equality import opening
 from hlo_verify.limits import allows
-from hlo_verify.program.element_types import COMPARED, finfo, is_float
+from hlo_verify.program.element_types import COMPARED, DTYPES, finfo, is_float
 from hlo_verify.terms import algebra, extrema
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import ABS, INFINITY, IS_FINITE
@@ -27,7 +27,7 @@ MASKS = {"max": -1, "min": 1}
 
 def where_number(p: Poly, dtype: str, computed: bool = False) -> tuple[Poly, int] | None:
     """Where a term is a finite number, and the sign of the infinity that it is anywhere else; None of other terms, and
-    of computed numbers unless these are asked for."""
+    of computed numbers unless these are asked for. The type is the one that holds least on the way to the question."""
     plain = opening.with_infinities(p)
     if plain is None:
         return None
@@ -68,7 +68,7 @@ def _is_truth(p: Poly) -> bool:
 
 def _is_of_argument(p: Poly, dtype: str) -> bool:
     """Whether a term is one element of an argument, or 0 where conditions do not hold, whose type has no number that is
-    too large for the type in which it is asked: a conversion leaves no mark in a term."""
+    too large for a type on the way to where it is asked: a conversion leaves no mark in a term."""
     of = {atom for mono, _ in p.items for atom, _ in mono if not atom.boolean}
     if len(of) > 1 or not all(isinstance(atom, Read) and _is_held(atom.tensor, dtype) for atom in of):
         return False
@@ -78,7 +78,7 @@ def _is_of_argument(p: Poly, dtype: str) -> bool:
 
 
 def _is_held(argument: Tensor, dtype: str) -> bool:
-    if argument.kind != "argument" or not is_float(argument.dtype):
+    if argument.kind != "argument" or not is_float(argument.dtype) or dtype not in DTYPES:
         return False
     return float(finfo(argument.dtype).max) <= float(finfo(dtype).max)
 

@@ -35,6 +35,10 @@ IN_FLOATS = "in_floats"
 """The attribute of a comparison or rounding that floats may decide otherwise than real numbers, of numbers that hang on
 no argument: how these were made (`passes.load.float_jumps`)."""
 
+NARROWED = "narrowed"
+"""The attribute of a question whether floats are infinite that went through narrower types: the one that holds least
+(`passes.load.narrowed`)."""
+
 VANISHED = "vanished"
 """The attribute of an operation of which every result is 0, and which has neither operands nor regions then."""
 
@@ -44,7 +48,7 @@ KINDS = "kinds"
 NESTING = "nesting"
 """The attribute of a custom call that has how its operands and results are nested, where that is more than a list."""
 
-OURS = frozenset({MADE_BY, IN_FLOATS, VANISHED, KINDS, NESTING})
+OURS = frozenset({MADE_BY, IN_FLOATS, NARROWED, VANISHED, KINDS, NESTING})
 """Attributes that operations of modules do not have by themselves, whatever these say."""
 
 SIGNED_ZERO = "a zero with a sign"

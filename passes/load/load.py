@@ -22,7 +22,7 @@ from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.passes.canonicalize import bits
 from hlo_verify.passes.canonicalize.device_count import infer_devices
 from hlo_verify.passes.canonicalize.entry import Entry, canonicalize
-from hlo_verify.passes.load import conversion, float_jumps
+from hlo_verify.passes.load import conversion, float_jumps, narrowed
 from hlo_verify.passes.load.conversion import ConversionError
 from hlo_verify.passes.read import (
     all_to_all_groups,
@@ -356,7 +356,7 @@ def build(source: Source, entry: Entry, devices: int | None, path: str) -> Modul
         notes=(*source.notes, *bits.notes(entry.main)),
         mlir=source.module,
     )
-    return float_jumps.marked(module)
+    return narrowed.marked(float_jumps.marked(module))
 
 
 def _says_less(entry: Entry, partitions: int, replicas: int | None) -> bool:
