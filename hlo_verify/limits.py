@@ -179,8 +179,7 @@ class Limits:
     placement_orders: int = 6
     """Orders of devices in which shards of such an argument or result are tried."""
     placement_pairs: int = 64
-    """Pairs of modules in which a result that differs as it was placed has to differ too, before it is refuted: they
-    stand for all other placements."""
+    """Pairs of modules, which stand for all other placements, in which a result has to differ before it is refuted."""
     placement_inputs: int = 4
     """Inputs that are tried in each of those pairs."""
     repair_work: int = 300_000_000
@@ -215,8 +214,7 @@ class Limits:
     recheck_rounds: int = 60
     """How often definitions are taken apart until both sides of a step are about the same ones."""
     recheck_levels: int = 6
-    """Levels of definitions that both sides read which are taken apart before a difference is one: with fewer, steps
-    that are right would seem to differ."""
+    """Levels of definitions that are taken apart before a difference is one: with fewer, right steps seem to differ."""
     recheck_draws: int = 12
     """Values for what tensors hold that are tried at full size before a difference is one."""
     recheck_powers: int = 16
@@ -244,6 +242,8 @@ class Limits:
     opened_weight: int = 1024
     """A named term that is heavier than this where some places are given keeps its name: names within names, each
     opened at several places, would double what is left with every layer."""
+    opened_names: int = 300
+    """Names within names that are opened for one sum; past them, those that were opened most often are kept."""
     multiplied_terms: int = 12
     """Products that multiplying two values out may give; past them the factors are given names."""
     complex_factors: int = 4

@@ -76,6 +76,7 @@ NO_LIMITS = {
     "neighbours.IDLE": "how often in a row what is put together may become no shorter",
     "of_functions.MOST": "which functions are compared by what they are of",
     "of_integers.MOST": "which integers are compared by what they are",
+    "openings._SHARE": "which names are kept",
     "opening.READS": "which names are made anew",
     "quotients.MOST": "which names are made anew",
     "plainer.OPERATIONS": "how often inputs are made plainer",

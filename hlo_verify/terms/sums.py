@@ -31,6 +31,7 @@ from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.losses import selected_by, separated, tidied, without_zeros
 from hlo_verify.terms.merging import merge_in
+from hlo_verify.terms.openings import as_it_is_added_up, keeps_its_name, opening_within_bounds
 from hlo_verify.terms.order_counts import how_many_below
 from hlo_verify.terms.products import product_with
 from hlo_verify.terms.substitution import deciding
@@ -53,7 +54,12 @@ def reduce_sum(bound: Sequence[Var], p: Poly) -> Poly:
     addends = separated(p)
     if len(addends) > 1:
         used("sum of terms")
-    return tidied(algebra.add(*(algebra.scale(_sum_monomial(bound, mono, selected), c) for mono, c in addends)))
+    sums = (algebra.scale(_within_bounds(bound, mono, selected), c) for mono, c in addends)
+    return tidied(algebra.add(*sums))
+
+
+def _within_bounds(bound: Sequence[Var], mono: Monomial, selected: Collection[Atom]) -> Poly:
+    return opening_within_bounds(lambda: _sum_monomial(bound, mono, selected), bound, mono)
 
 
 def _sum_monomial(bound: Sequence[Var], mono: Monomial, selected: Collection[Atom]) -> Poly:
@@ -95,14 +101,9 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
     factors = [item for item in items if not isinstance(item[0], Guard)]
     if len(factors) == 1 and factors[0][1] == 1:
         atom = factors[0][0]
-        if isinstance(atom, Read) and atom.tensor.kind in ("sum", "term"):
-            read_elsewhere = eliminated(bound, items) if atom.tensor.kind == "term" else None
-            if read_elsewhere is not None:
-                return reduce_sum(*read_elsewhere)
-            used("sum of a sum")
-            more, bodies = unfold(atom)
-            rest = _product(item for item in items if item[0] is not atom)
-            return reduce_sum([*bound, *more], algebra.expanded(rest, bodies[0]))
+        opened = _opened(bound, items, atom) if isinstance(atom, Read) else None
+        if opened is not None:
+            return opened
     at_place = told(bound, items)
     if at_place is not None:
         return reduce_sum(bound, at_place)
@@ -136,6 +137,25 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
     return define("sum", bound, (_product(items),))
 
 
+def _opened(bound: list[Var], items: list[Item], atom: Read) -> Poly | None:
+    """The sum of a sum, or of a named term, taken apart; None where it is neither, or keeps its name (`openings`)."""
+    if atom.tensor.kind not in ("sum", "term"):
+        return None
+    if atom.tensor.kind == "term":
+        read_elsewhere = eliminated(bound, items)
+        if read_elsewhere is not None:
+            return reduce_sum(*read_elsewhere)
+        if keeps_its_name(bound, atom):
+            return None
+    used("sum of a sum")
+    more, (body,) = unfold(atom)
+    rest = _product(item for item in items if item[0] is not atom)
+    if atom.tensor.kind == "term":
+        return reduce_sum([*bound, *more], algebra.expanded(rest, body))
+    with as_it_is_added_up(atom.tensor.bodies[0]):
+        return reduce_sum([*bound, *more], algebra.expanded(rest, body))
+
+
 def _put_together(bound: Sequence[Var], items: Sequence[Item]) -> Poly | None:
     """A product with a factor that has a name written out, where that is one thing in one part of the range and another
     in the next: of `sum v<n. f(v) g(v)` with `[v < k] a(v) + [v >= k] b(v)` for f, both parts.
@@ -151,7 +171,7 @@ def _put_together(bound: Sequence[Var], items: Sequence[Item]) -> Poly | None:
         asked = deciding(atom.tensor) & given
         if len(body.items) < 2 or not asked or not allows("opened_weight", body.weight):
             continue
-        if any(all(_asks(mono, v) for mono, _ in body.items) for v in asked):
+        if any(all(_asks(mono, v) for mono, _ in body.items) for v in asked) and not keeps_its_name(bound, atom):
             used("sum of what is put together")
             return product_with(_product(items).items[0][0], {atom: _in_pieces(unfold(atom)[1][0], here)}.get)
     return None
@@ -248,6 +268,8 @@ def _parted(bound: list[Var], items: list[Item]) -> Poly | None:
                 rest, zeros = algebra.add(rest, zeros), ZERO
             parts = algebra.expanded(_product(outside), rest if len(rest.items) == 1 else named(rest))
         parts = algebra.add(parts, zeros)
+        if keeps_its_name(bound, atom):
+            continue
         used("factor of a named term")
         return algebra.product_with(tuple(items), {atom: parts}.get)
     return None
