@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from itertools import pairwise, permutations
 
+from hlo_verify.equality.rounds_of_turns import round_by_round
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.terms import algebra, guards
@@ -52,7 +53,21 @@ def _summed(bound: Sequence[Var], p: Poly, known: dict[Atom, Poly | None]) -> Po
             found = _each_over_a_span([v, *(w for w in bound if w not in (high, low))], there, known)
             if found is not None:
                 break
+    if found is None:
+        found = _each_round(bound, p, known)
     return reduce_sum(bound, p) if found is None else found
+
+
+def _each_round(bound: Sequence[Var], p: Poly, known: dict[Atom, Poly | None]) -> Poly | None:
+    """The sum of one product, each round of turns by itself, where a place says when rounds begin."""
+    for t in bound:
+        found = round_by_round(t, p)
+        if found is not None:
+            b, each = found
+            mine = [b if w is t else w for w in bound]
+            there = (shifted(product, known) for product in each)
+            return algebra.add(*(_summed(mine, make_poly((item,)), known) for total in there for item in total.items))
+    return None
 
 
 def _each_over_a_span(bound: Sequence[Var], p: Poly, known: dict[Atom, Poly | None]) -> Poly | None:

@@ -148,16 +148,33 @@ class Iteration:
         some = {k: guess for k, guess in guesses.items() if guess.is_gradient}
         if not some or not any(self.on_the_way.values()):
             return
-        place, batches = expr.constant(self.line.count - 1), next(iter(some.values())).batches
-        batch, turn = expr.of_var(expr.fresh("f", batches)), expr.of_var(expr.fresh("t", self.shape.trips))
+        place, batches = expr.constant(self.way.places - 1), next(iter(some.values())).batches
+        batch = expr.of_var(expr.fresh("f", batches))
         received = {k: self._anything(self.op.types[k]) for k in guesses}
         for k, guess in some.items():
             type_, carried = self.op.types[k], self._at(self.loop.state[guess.component], self.way.turn(place))
             received[k] = Value(type_, guess.microbatch(carried, batch, type_.shape))
         self._follow(place, batch, some, received)
         received |= {k: Value(self.op.types[k], ZERO) for k in some}
-        idle = algebra.logical_not(guards.interval(expr.subtract(turn, place), 0, batches - 1))
-        self._keep_zeros(some, idle, self._made(place, turn, received)[1])
+        for turn, idle in self._idle_turns(place, batches):
+            self._keep_zeros(some, idle, self._made(place, turn, received)[1])
+
+    def _idle_turns(self, place: Index, batches: int) -> Iterator[tuple[Index, Poly]]:
+        """The turns in which a device works on no microbatch: an arbitrary one, and whether it is one of them. Where
+        microbatches go round several times, those of no round, and those of microbatches that there are none of."""
+        me, line = expr.modulo(place, self.line.count), self.line.count
+        turn = expr.of_var(expr.fresh("t", self.shape.trips))
+        if self.way.rounds == 1:
+            yield turn, algebra.logical_not(guards.interval(expr.subtract(turn, me), 0, batches - 1))
+            return
+        _, at = self.way.batch_and_place(turn, me)
+        yield turn, algebra.logical_not(guards.interval(at, 0, self.way.places - 1))
+        if batches < line:
+            start = expr.shift(expr.add(me, expr.of_var(expr.fresh("f", line - batches))), batches)
+            first, end = -(start.hi // line), (self.shape.trips - 1 - start.lo) // line + 1
+            n = expr.shift(expr.of_var(expr.fresh("f", end - first)), first)
+            turn = expr.add(start, expr.scale(n, line))
+            yield turn, guards.interval(turn, 0, self.shape.trips - 1)
 
     def _keep_zeros(self, some: Mapping[int, Guess], idle: Poly, made: Mapping[int, Value]) -> None:
         """Keep, of what is made on the way in gradients, what is 0 under a condition."""

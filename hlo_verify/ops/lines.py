@@ -120,6 +120,12 @@ class Way:
     def places(self) -> int:
         return self.line.count * self.rounds
 
+    @property
+    def starts(self) -> list[int]:
+        """The turns that rounds begin with; of later ones, the last turns of the round before, too."""
+        around = self.line.count * self.at_once
+        return [self.first, *(self.first + n * around - self.at_once for n in range(1, self.rounds))]
+
     def device_at(self, place: Index) -> Index:
         """The device at a place in the line of a device, in any round."""
         return self.line.at(expr.modulo(place, self.line.count))

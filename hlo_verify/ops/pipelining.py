@@ -11,7 +11,8 @@ which a device works on what is no microbatch.
 
 Microbatches may go round a ring of n devices several times in one loop, if they are no more than devices: places are
 counted on from round to round then, and the device at place s of the line is at places s, n + s, 2n + s, … It works on
-one microbatch at a time, `(t - s) mod n` in turn t, as that determines the round.
+one microbatch at a time, `(t - s) mod n` in turn t, as that determines the round. In gradients it hands on 0 in turns
+of no round, and of no microbatch, and what is at the last place of all hands on 0 there.
 """
 
 from __future__ import annotations
@@ -67,6 +68,11 @@ def piped_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> lis
     return None
 
 
+def _some(count: int, first: int, step: int = 1) -> list[Index]:
+    """An arbitrary one of so many places, if there are any."""
+    return [expr.shift(expr.scale(expr.of_var(expr.fresh("f", count)), step), first)] if count else []
+
+
 def _depends_on(device: Var, loop: Loop) -> bool:
     return any(device in value.term.free for value in (*loop.initial, *loop.state, *loop.after, *loop.final))
 
@@ -87,8 +93,6 @@ class _Pipeline(Iteration):
         return self._results(is_gradient=first) or self._results(is_gradient=not first)
 
     def _results(self, *, is_gradient: bool) -> list[Value] | None:
-        if is_gradient and self.way.rounds > 1:
-            return None
         zero = [each for each in self.passed if not is_gradient or self.args[each.component].term is ZERO]
         options = {each.component: self._options(each, is_gradient=is_gradient) for each in zero}
         guesses: dict[int, Guess] = {}
@@ -249,21 +253,24 @@ class _Pipeline(Iteration):
             wrong = wrong or self._not_zero(place, batches, guesses)
             if wrong:
                 return wrong
-        last = expr.constant(self.line.count - 1)
+        last = expr.constant(self.way.places - 1)
         if not wrong:
             self._follow_back(guesses)
         return wrong or (self._not_zero(last, 0, guesses) if count < self.way.places else wrong)
 
     def _places(self, count: int) -> list[Index]:
         """The first so many places, or those of all rounds: the first one, and others of which it makes no difference
-        which. The first device is not at the first place in later rounds."""
-        line, rounds = self.line.count, self.way.rounds
-        first, others = expr.constant(0), min(line, count) - 1
-        rest = [expr.shift(expr.of_var(expr.fresh("f", others)), 1)] if others else []
+        which. The first device is not at the first place in later rounds, and the last one not at the last before."""
+        line, rounds, first = self.line.count, self.way.rounds, expr.constant(0)
         if rounds == 1:
-            return [first, *rest]
-        rest = [expr.add(each, expr.scale(expr.of_var(expr.fresh("f", rounds)), line)) for each in rest]
-        return [first, *rest, expr.shift(expr.scale(expr.of_var(expr.fresh("f", rounds - 1)), line), line)]
+            return [first, *_some(count - 1, 1)]
+        without_last = line - (count < self.way.places)
+        inner = [
+            expr.add(place, expr.scale(expr.of_var(expr.fresh("f", rounds)), line))
+            for place in _some(without_last - 1, 1)
+        ]
+        at_ends = _some(rounds - 1, line - 1, line) if without_last < line else []
+        return [first, *inner, *at_ends, *_some(rounds - 1, line, line)]
 
     def _made_otherwise(self, place: Index, batch: Index, guesses: Mapping[int, Guess]) -> list[int]:
         """The components that the device at a place does not make so of a microbatch, where it received this or, on the
@@ -286,22 +293,28 @@ class _Pipeline(Iteration):
 
     def _not_zero(self, place: Index, batches: int, guesses: Mapping[int, Guess]) -> list[int]:
         """The components, in gradients, that the device at a place does not make 0 in turns in which it works on no
-        microbatch, having received 0; of no microbatches at all, in any turn, whatever it received."""
+        microbatch, having received 0; of no microbatches at all, in any turn of its own, whatever it received."""
         some = {k: guess for k, guess in guesses.items() if guess.is_gradient}
         if not some:
             return []
-        turn = expr.of_var(expr.fresh("t", self.shape.trips))
         received = {
             k: Value(self.op.types[k], ZERO) if batches and k in some else self._anything(self.op.types[k])
             for k in guesses
         }
-        made, around = self._made(place, turn, received)
-        idle = ONE
-        if batches:
-            idle = algebra.logical_not(guards.interval(expr.subtract(turn, place), 0, batches - 1))
-            self._keep_zeros(some, idle, around)
-        found = {k: algebra.multiply(idle, made[k].term) for k in some}
-        return [k for k in some if not self._is(found[k], ZERO, guesses)]
+        wrong: list[int] = []
+        for turn, idle in self._idle_turns(place, batches) if batches else [(self._own_turn(place, some), ONE)]:
+            made, around = self._made(place, turn, received)
+            if batches:
+                self._keep_zeros(some, idle, around)
+            found = {k: algebra.multiply(idle, made[k].term) for k in some}
+            wrong = wrong or [k for k in some if not self._is(found[k], ZERO, guesses)]
+        return wrong
+
+    def _own_turn(self, place: Index, some: Mapping[int, Guess]) -> Index:
+        """An arbitrary turn of a device, or, where it is at several places, one in which it is at this one."""
+        if self.way.rounds == 1:
+            return expr.of_var(expr.fresh("t", self.shape.trips))
+        return expr.add(place, expr.of_var(expr.fresh("f", next(iter(some.values())).batches)))
 
     def _closed(self, guesses: Mapping[int, Guess]) -> list[Value] | None:
         book = book_of(self.context)

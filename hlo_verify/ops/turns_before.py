@@ -6,11 +6,12 @@ A name of what a loop carries and what a turn makes are equal, and a term may ha
 is surely one of a later turn it is replaced by what the turn before made, as often as that is sure; but for turns that
 are far from the first ones, as these would be replaced turn by turn. Where a device makes several turns of its own, all
 but the name of the first of these are replaced; and in gradients, whose terms double with each turn, no others are.
+Of two terms, one may have a name alone: `h[t + 1]` where the other one has what a turn made of `h[t]`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -41,6 +42,10 @@ class TurnsBefore:
     """Whether what loops leave is replaced."""
     opens_early: bool = True
     """Whether names of the turns are replaced that the first places make."""
+    opened: Set[tuple[Tensor, Index]] = frozenset()
+    """Names, and turns, that are replaced in any case."""
+    _read: set[tuple[Tensor, Index]] = field(default_factory=set)
+    """Names that were left, and in which turns."""
     _made: dict[Atom, Poly | None] = field(default_factory=dict)
     _inside: set[Tensor] = field(default_factory=set)
     """What loops leave of which is looked at what the last turn made."""
@@ -77,6 +82,19 @@ class TurnsBefore:
         ]
         pairs = ((way.replaced(sides[0]), way.replaced(sides[1])) for way in ways)
         return (pair for pair, _ in groupby(pairs))
+
+    def go_round(self) -> bool:
+        """Whether microbatches go round a line of devices several times in one loop."""
+        return any(each.way.rounds > 1 for piped in self.carried.values() for each in piped)
+
+    def alike(self, sides: tuple[Poly, Poly]) -> tuple[Poly, Poly]:
+        """Two terms without those names that one of them has alone: the other one may have what a turn made for it."""
+        plain = replace(self, opens_between=False, opens_ends=False, opens_early=False)
+        found, expected = (replace(plain, _read=set(), _made={}, _inside=set()) for _ in sides)
+        for reading, side in ((found, sides[0]), (expected, sides[1])):
+            reading.replaced(side)
+        opening = replace(plain, opened=found._read ^ expected._read, _made={}, _inside=set())
+        return opening.replaced(sides[0]), opening.replaced(sides[1])
 
     def is_among(self, names: Iterable[Tensor], p: Poly) -> bool:
         """Whether a term, or a turn that is behind a name in it, is made of all these tensors, but for those that turns
@@ -122,7 +140,7 @@ class TurnsBefore:
             self._inside.remove(source)
             return made
         if source in self.carried:
-            return self._turn(self.carried[source], atom.indices)
+            return self._turn(source, atom.indices)
         if not source.bodies or source.seal is not None:
             return None
         count = len(source.params)
@@ -130,16 +148,19 @@ class TurnsBefore:
         bodies = tuple(self.replaced(there.poly(body)) for body in source.bodies)
         return remade(source, bound, bodies, atom.indices[count:])
 
-    def _turn(self, piped: Sequence[Piped], indices: tuple[Index, ...]) -> Poly | None:
+    def _turn(self, name: Tensor, indices: tuple[Index, ...]) -> Poly | None:
+        piped = self.carried[name]
         each = piped[0]
         loop, k, at_once = each.loop, each.component, each.way.at_once
         turn, where = indices[loop.outside], (*indices[: loop.outside], *indices[loop.outside + 1 :])
         if turn is expr.constant(0):
             return self.replaced(loop.initial[k].at(list(where)))
-        is_near = any(0 < turn.lo - other.way.first <= 2 * at_once for other in piped)
+        is_near = any(0 < turn.lo - start <= 2 * at_once for other in piped for start in other.way.starts)
         is_early = self.opens_early and not each.is_gradient and is_near
-        if is_early or (self.opens_between and _is_within(turn, at_once)):
+        is_opened = (name, turn) in self.opened and turn.lo > 0 and not each.is_gradient
+        if is_opened or is_early or (self.opens_between and _is_within(turn, at_once)):
             return self.replaced(_at(loop.after[k], loop, expr.shift(turn, -1), where))
+        self._read.add((name, turn))
         return None
 
 

@@ -319,9 +319,9 @@ class Stages:
     def is_piped(self, found: Poly, expected: Poly, inside: Poly, effort: Effort | None = None) -> bool:
         """Whether two results are equal by what pipelines, and those of a gradient, made turn by turn; case by case too
         with some effort."""
-        lines = dict.fromkeys(each.line for each in self.piped if each.is_gradient)
+        known = {(each.line, each.way.rounds): each.way for each in self.piped if each.is_gradient}
         before = TurnsBefore.of(self.piped)
-        return any(equal_along(line, before, (found, expected), inside, effort) for line in lines)
+        return any(equal_along(way, before, (found, expected), inside, effort) for way in known.values())
 
     def _is_network(self, found: Poly, expected: Poly, inside: Poly) -> bool:
         """Whether two results are equal as sums of products; what that took counts where they are not."""
