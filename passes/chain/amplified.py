@@ -34,6 +34,7 @@ from hlo_verify.passes.chain.constant_terms import apart, is_number
 from hlo_verify.passes.chain.constant_values import Computed, Key
 from hlo_verify.passes.chain.moving_sums import Addend, growth
 from hlo_verify.passes.chain.near_zero import CHOOSING, COMPARISONS, hangs_on_what_is_near_zero
+from hlo_verify.passes.chain.steady_signs import keeps_its_sign
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Function, Module, Name, Op
@@ -235,9 +236,13 @@ class _Looking:
         return keeps and all(map(self._keeps_its_side, atom.args))
 
     def _is_a_step(self, p: Poly) -> bool:
-        """Whether what moves is the argument of a step."""
+        """Whether what moves is the argument of a step, but for signs that no rounding changes."""
         steps = (atom for mono, _ in p.items for atom, _ in mono if isinstance(atom, Apply))
-        return any(atom.function.name in _STEPS and not all(map(self._is_still, atom.args)) for atom in steps)
+        moving = (each for each in steps if each.function.name in _STEPS and not all(map(self._is_still, each.args)))
+        return any(
+            each.function.name != "sign" or not keeps_its_sign(each.args[0], self.roundings, self._is_still)
+            for each in moving
+        )
 
     def _is_a_choice(self, p: Poly) -> bool:
         """Whether what chooses among elements is given, under different conditions, some that are the same but for a
