@@ -300,7 +300,8 @@ class Made:
         for dtype in types[::-1]:
             if dtype not in DTYPES or not np.isfinite(found.astype(complex)).all():
                 return None
-            found = found.astype(DTYPES[dtype])
+            with np.errstate(over="ignore"):  # an infinity then
+                found = found.astype(DTYPES[dtype])
         return found[0]
 
     def made_of(self, values: Iterable[Name]) -> list[Op]:
