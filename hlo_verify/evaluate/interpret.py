@@ -34,7 +34,7 @@ from hlo_verify.evaluate.unknown import FollowsError, TooLargeError, UnknownErro
 from hlo_verify.evaluate.uses import fixed, independent
 from hlo_verify.evaluate.vanishing import Known, known_of, without_vanishing
 from hlo_verify.program.ir import IN_FLOATS, VANISHED, Function, Module, Name, Op, TensorType, used
-from hlo_verify.program.op_families import BORDERS, CHOOSES, HAS_EDGES, plain_name
+from hlo_verify.program.op_families import BORDERS, DECIDED, plain_name
 
 RULES: dict[str, Rule] = {
     **elementwise.RULES,
@@ -269,7 +269,7 @@ def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
         known = [a for a in args if a is not None]
         if len(known) < len(args):
             return [None] * len(op.results)
-        if IN_FLOATS in op.attributes and op.name in CHOOSES | HAS_EDGES:
+        if IN_FLOATS in op.attributes and op.name in DECIDED:
             raise UnknownError("hangs on how floats order numbers, or round them")
         rule = RULES.get(op.name) or RULES.get(plain_name(op.name))
         if rule is None:

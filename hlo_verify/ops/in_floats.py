@@ -11,7 +11,7 @@ from dataclasses import replace
 from hlo_verify.ops.values import Context, Rule, Value, result, whole
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import IN_FLOATS, MADE_BY, Op
-from hlo_verify.program.op_families import CHOOSES, HAS_EDGES, JUMPS
+from hlo_verify.program.op_families import CHOOSES, HAS_EDGES, JUMPS, at_edge
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import EQUAL_IN_FLOATS, GREATER_IN_FLOATS, typed
 from hlo_verify.terms.laws import apply
@@ -51,7 +51,7 @@ def near_edge(op: Op, args: list[Value]) -> list[Value]:
     """The operands of a root, an inverse, ..., of which the one that floats may have on either side of an edge, or at
     it, is some number of those made so."""
     made_by = {MADE_BY: op.attributes[IN_FLOATS]}
-    k = int(op.name == "divide")
+    k = at_edge(op.name)
     near = apply(typed("near_edge_in_floats", ("real",), "real", made_by), (args[k].term,))
     return [*args[:k], replace(args[k], term=near), *args[k + 1 :]]
 

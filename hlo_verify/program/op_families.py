@@ -53,12 +53,19 @@ OF_POSITIVES = _names(Family.OF_POSITIVES)
 JUMPS = _names(Family.JUMPS)
 CHOOSES = _names(Family.CHOOSES)
 HAS_EDGES = _names(Family.HAS_EDGES)
+DECIDED = CHOOSES | HAS_EDGES
+"""Operations of which what an operand is decides more than how large the result is."""
 
 LINEAR = RESHAPES | ADDS
 """Operations that a sum over devices may be taken after as well as before, of some of their operands."""
 
 IDENTITIES = _targets(Family.IDENTITY)
 BORDERS = _targets(Family.MANUAL)
+
+
+def at_edge(name: str) -> int:
+    """Which operand of an operation with edges lies within them or not: a divisor, and the first of all others."""
+    return int(name == "divide")
 
 
 def plain_name(name: str) -> str:

@@ -27,10 +27,11 @@ def keeps_its_sign(p: Poly, roundings: Collection[Tensor], is_still: Callable[[P
             return not signs.of(of_atom(atom)) & (NEGATIVE | BEYOND)
         if isinstance(atom, Apply):
             return atom.function.properties.positive
-        if not isinstance(atom, Read) or atom.tensor in roundings:
-            return isinstance(atom, Read)
-        return atom.tensor.kind == "sum" and all(
-            keeps_its_sign(body, roundings, is_still) for body in atom.tensor.bodies
+        if not isinstance(atom, Read):
+            return False
+        is_sum = atom.tensor.kind == "sum"
+        return atom.tensor in roundings or (
+            is_sum and all(keeps_its_sign(body, roundings, is_still) for body in atom.tensor.bodies)
         )
 
     return all(c > 0 and all(is_steady(atom) for atom, _ in mono) for mono, c in p.items)

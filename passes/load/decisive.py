@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hlo_verify.program.ir import Name, Op, operations
-from hlo_verify.program.op_families import HAS_EDGES, plain_name
+from hlo_verify.program.op_families import HAS_EDGES, at_edge, plain_name
 
 if TYPE_CHECKING:
     from hlo_verify.evaluate.maps import Array
@@ -31,7 +31,7 @@ _HOLDS_EDGES = frozenset("acos acosh asin sqrt".split())
 def decisive(op: Op) -> Sequence[Name]:
     """The operands whose elements an operation compares with each other, or that lie within its edges or not."""
     if op.name in HAS_EDGES:
-        return op.operands[1:] if op.name == "divide" else op.operands[:1]
+        return (op.operands[at_edge(op.name)],)
     return _compared(op)
 
 

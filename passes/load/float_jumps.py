@@ -21,10 +21,11 @@ import numpy as np
 
 from hlo_verify.passes.load.as_floats import in_type, with_sizes
 from hlo_verify.passes.load.decisive import decisive, may_be_beyond
+from hlo_verify.passes.load.forward import with_marks
 from hlo_verify.passes.load.made_by import Made
 from hlo_verify.passes.load.partly_made import PartlyMade
-from hlo_verify.program.ir import IN_FLOATS, Function, Module, Name, Op
-from hlo_verify.program.op_families import CHOOSES, COLLECTIVES, DEVICE_NUMBERS, HAS_EDGES
+from hlo_verify.program.ir import IN_FLOATS, Function, Module, Name, Op, value_types
+from hlo_verify.program.op_families import CHOOSES, COLLECTIVES, DECIDED, DEVICE_NUMBERS, HAS_EDGES
 
 if TYPE_CHECKING:
     from hlo_verify.evaluate.blocks import Blocks
@@ -37,23 +38,10 @@ def marked(module: Module) -> Module:
     """The module with the operations marked that floats may decide otherwise."""
     made = Made()
     made.read(module.main)
-    partly = PartlyMade(made)
+    partly = PartlyMade(made=made, known=made.ways, types=value_types(module.main))
     partly.read(module.main)
-    open_ = partly.jumps | (dict(_undecided(module, made)) if made.jumps else {})
-    return replace(module, main=_with_marks(module.main, open_)) if open_ else module
-
-
-def _with_marks(function: Function, marks: dict[tuple[Name, ...], str]) -> Function:
-    ops = []
-    for op in function.ops:
-        regions = tuple(_with_marks(region, marks) for region in op.regions)
-        if any(new is not old for new, old in zip(regions, op.regions, strict=True)):
-            op = replace(op, regions=regions)
-        if op.results in marks:
-            op = replace(op, attributes={**op.attributes, IN_FLOATS: marks[op.results]})
-        ops.append(op)
-    is_same = all(new is old for new, old in zip(ops, function.ops, strict=True))
-    return function if is_same else replace(function, ops=tuple(ops))
+    open_ = partly.marks | (dict(_undecided(module, made)) if made.jumps else {})
+    return replace(module, main=with_marks(module.main, IN_FLOATS, open_))
 
 
 def _undecided(module: Module, made: Made) -> Iterator[tuple[tuple[Name, ...], str]]:
@@ -66,7 +54,7 @@ def _undecided(module: Module, made: Made) -> Iterator[tuple[tuple[Name, ...], s
     unseen, fixed = list[Op](), list[Op]()
     for op in made.jumps:
         (fixed if made.unseen.isdisjoint(decisive(op)) else unseen).append(op)
-    asked = [decisive(op) if op.name in CHOOSES | HAS_EDGES else op.results[:1] for op in fixed]
+    asked = [decisive(op) if op.name in DECIDED else op.results[:1] for op in fixed]
     ops = tuple(made.made_of({v for values in asked for v in values}))
     devices = (module.partitions or 0) * module.replicas
     yield from ((op.results, made.way_to(op)) for op in unseen if op.name not in HAS_EDGES)

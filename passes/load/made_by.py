@@ -21,9 +21,9 @@ from hlo_verify.program.ir import Function, Name, Op, TensorType, used
 from hlo_verify.program.op_families import (
     CHOOSES,
     COLLECTIVES,
+    DECIDED,
     DEVICE_NUMBERS,
     FILLS,
-    HAS_EDGES,
     INDEXED,
     JUMPS,
     KEEPS_SPLATS,
@@ -72,7 +72,6 @@ class Made:
     """Of a value that no operation gives by itself, the one whose regions do, and which of its values it is."""
 
     def read(self, function: Function) -> None:
-        self.types |= zip(function.arguments, function.argument_types, strict=True)
         for op in function.ops:
             self.types |= zip(op.results, op.types, strict=True)
             if op.name == "while":
@@ -83,7 +82,7 @@ class Made:
                 self._hand_on(op)
             elif all(v in self.ways for v in op.operands) and is_function(op):
                 self._add(op)
-            elif op.name in CHOOSES | HAS_EDGES:
+            elif op.name in DECIDED:
                 self._decide(op)
 
     def _read_loop(self, op: Op) -> None:
@@ -221,7 +220,7 @@ class Made:
         return found[0] if len(found) == 1 else short("all", *found)
 
     def _is_jump(self, op: Op) -> bool:
-        if op.name in CHOOSES | HAS_EDGES:
+        if op.name in DECIDED:
             return any(self.ways[v] for v in decisive(op) if is_float(self.types[v].dtype))
         return self.compares_or_rounds(op) and any(self.ways[v] for v in op.operands)
 
@@ -275,8 +274,8 @@ class Made:
         return some != others and set(map(self.structure, some)) != set(map(self.structure, others))
 
     def way_to(self, jump: Op) -> str:
-        """How the operands of a jump were made, each of them, in whichever order they are compared."""
-        return short(*sorted(self.ways[v] or str(self.number(v)) for v in jump.operands if v in self.ways))
+        """How the operands of a jump were made, each of them."""
+        return short(*in_order(jump, (self.ways[v] or str(self.number(v)) for v in jump.operands if v in self.ways)))
 
     def kinds_to(self, jump: Op) -> str:
         """By which operations the operands of a jump were made, in whichever order."""
@@ -359,6 +358,14 @@ def _region(function: Function, names: dict[Name, str]) -> str:
         parts.append(text(op, names))
         names |= {v: f"#{len(names) + k}" for k, v in enumerate(op.results)}
     return short(*parts, *(names.get(v, "?") for v in function.results))
+
+
+def in_order(jump: Op, told: Iterable[str]) -> list[str]:
+    """What is told of a jump's operands, the one first that is asked whether it is greater."""
+    found, direction = list(told), jump.attributes.get("comparison_direction")
+    if direction in ("EQ", "NE"):
+        return sorted(found)
+    return found[::-1] if direction in ("LT", "GE") else found
 
 
 def _hands_on(op: Op) -> bool:

@@ -8,80 +8,48 @@ an infinity behind it, whatever is asked there: so such a question says the type
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from hlo_verify.passes.load.forward import Forward, with_marks
 from hlo_verify.program.element_types import DTYPES, finfo, is_float
-from hlo_verify.program.ir import NARROWED, Function, Module, Name, Op
-from hlo_verify.program.op_families import RUNS_REGIONS
+from hlo_verify.program.ir import NARROWED, Module, Name, Op, TensorType, value_types
 
 _ASKS = ("is_finite", "compare")
 
 
 def marked(module: Module) -> Module:
     """The module with those questions marked of numbers that went through a type of fewer."""
-    found = _Narrowest()
-    found.read(module.main)
-    return replace(module, main=found.with_marks(module.main)) if found.types else module
+    narrowest = _Narrowest(types=value_types(module.main))
+    narrowest.read(module.main)
+    return replace(module, main=with_marks(module.main, NARROWED, narrowest.marks))
 
 
 @dataclass(slots=True)
-class _Narrowest:
-    """Of each value that may have gone through a narrower type, the one that holds least."""
+class _Narrowest(Forward):
+    """Told of each value that may have gone through a narrower type is the one that holds least."""
 
-    types: dict[Name, str] = field(default_factory=dict)
-    _own: dict[Name, str] = field(default_factory=dict)
-    """The type of each value itself."""
+    types: Mapping[Name, TensorType] = field(kw_only=True)
 
-    def read(self, function: Function) -> None:
-        self._own |= {v: t.dtype for v, t in zip(function.arguments, function.argument_types, strict=True)}
-        for op in function.ops:
-            if op.name in RUNS_REGIONS and op.regions:
-                self._read_regions(op)
-            else:
-                self._add(op)
-            self._own |= {v: t.dtype for v, t in zip(op.results, op.types, strict=True)}
-
-    def _read_regions(self, op: Op) -> None:
-        is_loop = op.name == "while"
-        for _ in range(1 + is_loop):  # what a turn gives is handed to the next one
-            for region in op.regions:
-                if len(region.arguments) == len(op.operands):
-                    self._hand(region.arguments, op.operands)
-                self.read(region)
-            for region in op.regions[is_loop:]:
-                self._hand(op.results, region.results)
-                if is_loop:
-                    self._hand(op.regions[0].arguments, region.results)
-                    self._hand(region.arguments, region.results)
-
-    def _hand(self, to: Iterable[Name], values: Iterable[Name]) -> None:
-        for new, old in zip(to, values, strict=True):
-            self._note(new, [self.types[v] for v in (new, old) if v in self.types])
-
-    def _note(self, value: Name, types: list[str]) -> None:
-        if types:
-            self.types[value] = min(types, key=_most)
-
-    def _add(self, op: Op) -> None:
+    def add(self, op: Op) -> None:
         """What an operation gives went where any of its numbers did; a conversion is one step more."""
-        through = [self.types[v] for v in op.operands if v in self.types]
+        through = [self.told[v] for v in op.operands if v in self.told]
         if op.name == "convert" and is_float(new := op.types[0].dtype):
-            old = self._own[op.operands[0]]
+            old = self.types[op.operands[0]].dtype
             if is_float(old) and _most(new) < _most(old):
                 through.append(new)
-        for v, type_ in zip(op.results, op.types, strict=True):
-            self._note(v, through if is_float(type_.dtype) else [])
+        if not through:
+            return
+        least = self.one_of(op, through)
+        if op.name in _ASKS:
+            self.marks[op.results] = least
+        self.told |= {v: least for v, type_ in zip(op.results, op.types, strict=True) if is_float(type_.dtype)}
 
-    def with_marks(self, function: Function) -> Function:
-        ops = []
-        for op in function.ops:
-            op = replace(op, regions=tuple(map(self.with_marks, op.regions))) if op.regions else op
-            through = [self.types[v] for v in op.operands if v in self.types] if op.name in _ASKS else []
-            if through:
-                op = replace(op, attributes={**op.attributes, NARROWED: min(through, key=_most)})
-            ops.append(op)
-        return replace(function, ops=tuple(ops))
+    def of(self, value: Name) -> str:
+        return self.told.get(value, "")
+
+    def one_of(self, op: Op, told: Sequence[str]) -> str:
+        return min(told, key=_most)
 
 
 def _most(dtype: str) -> float:

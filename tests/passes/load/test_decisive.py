@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
@@ -18,15 +17,9 @@ from hlo_verify.passes.load.decisive import may_be_beyond
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import IN_FLOATS, operations
 from hlo_verify.program.op_families import HAS_EDGES
+from tests.support.places import GIVEN, MESH, PLACES, own_places, places
 
-PLACES, DEVICES = 64, 4
-MESH = AbstractMesh((DEVICES,), ("d",), axis_types=(AxisType.Auto,))
-GIVEN = jax.ShapeDtypeStruct((PLACES,), jnp.float32)
 OfPlaces = Callable[[jax.Array], jax.Array]
-
-
-def places() -> jax.Array:
-    return jnp.arange(float(PLACES))
 
 
 def nothing(i: jax.Array) -> jax.Array:
@@ -75,8 +68,7 @@ def test_numbers_that_may_be_beyond_an_edge(function: OfPlaces) -> None:
 
     def verdict(other: OfPlaces) -> Verdict:
         def body(x: jax.Array) -> jax.Array:
-            own = lax.axis_index("d") * (PLACES // DEVICES) + jnp.arange(PLACES // DEVICES)
-            return x * other(own.astype(jnp.float32))
+            return x * other(own_places())
 
         mapped = jax.shard_map(body, mesh=MESH, in_specs=P("d"), out_specs=P("d"))
         return hlo_verify.check(lambda x: x * function(places()), mapped, GIVEN).verdict

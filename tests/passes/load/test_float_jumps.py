@@ -19,6 +19,7 @@ from hlo_verify.passes.load.load import load
 from hlo_verify.program.element_types import sure_digits
 from hlo_verify.program.ir import IN_FLOATS, operations
 from hlo_verify.program.op_families import JUMPS
+from tests.support.places import DEVICES, GIVEN, MESH, PLACES, own, own_places, places
 
 SIZE = 16
 Places = Callable[[jax.Array], jax.Array]
@@ -178,18 +179,6 @@ def test_a_table_of_what_floats_give_is_not_refuted(runs: bool, monkeypatch: pyt
         assert hlo_verify.check(plain, mapped, x).verdict is Verdict.UNKNOWN
 
 
-DEVICES, PLACES = 4, 64
-MESH = AbstractMesh((DEVICES,), ("d",), axis_types=(AxisType.Auto,))
-
-
-def places() -> jax.Array:
-    return jnp.arange(float(PLACES))
-
-
-def own(table: jax.Array) -> jax.Array:
-    return lax.dynamic_slice_in_dim(table, lax.axis_index("d") * (PLACES // DEVICES), PLACES // DEVICES)
-
-
 def verdict(
     whole: Callable[[], jax.Array], local: Callable[[], jax.Array], shape: tuple[int, ...] = (PLACES,)
 ) -> Verdict:
@@ -284,7 +273,7 @@ def test_what_devices_exchange_hangs_on_no_argument_either(local: Callable[[], j
 
 def test_what_is_handed_to_a_region_is_decided_by_floats() -> None:
     """And what a region gives."""
-    given = jax.ShapeDtypeStruct((PLACES,), jnp.float32)
+    given = GIVEN
 
     def into(x: jax.Array) -> jax.Array:
         body = jax.shard_map(lambda x, t: x * jnp.floor(t * 41), mesh=MESH, in_specs=(P("d"), P("d")), out_specs=P("d"))
@@ -319,7 +308,7 @@ def put_in_order(x: jax.Array) -> jax.Array:
 def test_what_hangs_on_arguments_may_stand_beside(program: Callable[[jax.Array], jax.Array]) -> None:
     """In an operation that gives both as they are, or puts one in the order of the other."""
     real = (lambda x: x) if program is put_in_order else (lambda x: x * own(places()))
-    given = jax.ShapeDtypeStruct((PLACES,), jnp.float32)
+    given = GIVEN
     mapped = jax.shard_map(real, mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
     assert hlo_verify.check(program, mapped, given, refute=False).verdict is Verdict.UNKNOWN
     copied = jax.shard_map(program, mesh=MESH, in_specs=P(), out_specs=P(), check_vma=False)
@@ -362,3 +351,21 @@ def test_orders_are_open_where_numbers_are_near_each_other(table: Places, is_ope
     """Equal ones, too, but for exact ones: an order of what was rounded is not that of real numbers."""
     text = jax.jit(lambda x: x * jnp.argsort(table(jnp.arange(SIZE)))).lower(jnp.zeros(SIZE)).as_text()
     assert [op.name for op in operations(load(text).main) if IN_FLOATS in op.attributes] == ["sort"] * is_open
+
+
+def test_which_is_asked_whether_it_is_greater_is_told() -> None:
+    """`i/41*41 > i` is false at 41, and true of `i > i/41*41`, where real numbers are equal."""
+
+    def rounded(i: jax.Array) -> jax.Array:
+        return i / 41 * 41
+
+    asked = {
+        "greater": lambda i: rounded(i) > i,
+        "less": lambda i: i < rounded(i),
+        "the other one": lambda i: i > rounded(i),
+        "less than it": lambda i: rounded(i) < i,
+    }
+    for a, first in enumerate(asked.values()):
+        for b, second in enumerate(asked.values()):
+            found = verdict(lambda first=first: first(places()), lambda second=second: second(own_places()))
+            assert found is (Verdict.PROVED if a // 2 == b // 2 else Verdict.UNKNOWN), (a, b)

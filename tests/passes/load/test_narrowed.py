@@ -8,15 +8,14 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import NARROWED, operations
+from tests.support.places import MESH
 
-MESH = AbstractMesh((4,), ("d",), axis_types=(AxisType.Auto,))
 Change = Callable[[jax.Array], jax.Array]
 
 
@@ -34,6 +33,16 @@ def in_turns(x: jax.Array) -> jax.Array:
     return lax.fori_loop(0, 2, lambda _, pair: (pair[1], through(jnp.float16)(pair[0])), (x, x))[0]
 
 
+def in_later_turns(x: jax.Array) -> jax.Array:
+    """Three values that a loop carries, the first of which is narrowed when it becomes the last one."""
+    return lax.fori_loop(0, 3, lambda _, v: (v[1], v[2], through(jnp.float16)(v[0])), (x, x, x))[0]
+
+
+def in_no_turn(x: jax.Array) -> jax.Array:
+    """What a loop is handed, if it has no turn."""
+    return lax.fori_loop(0, (x[0, 0] > 0).astype(int), lambda _, y: x, through(jnp.float16)(x))
+
+
 def in_a_region(x: jax.Array) -> jax.Array:
     return lax.cond(x[0, 0] > 0, through(jnp.float16), lambda y: y, x)
 
@@ -45,6 +54,8 @@ NARROW: dict[str, tuple[Change, str]] = {
     "bf16, f16": (through(jnp.bfloat16, jnp.float16, jnp.bfloat16), "f16"),
     "bf16": (through(jnp.bfloat16), "bf16"),
     "loop": (in_turns, "f16"),
+    "later turns": (in_later_turns, "f16"),
+    "no turn": (in_no_turn, "f16"),
     "branch": (in_a_region, "f16"),
 }
 

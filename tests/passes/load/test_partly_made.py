@@ -8,32 +8,32 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import IN_FLOATS, operations
+from tests.support.places import GIVEN, MESH, PLACES, own, places
 
-PLACES, DEVICES = 64, 4
-MESH = AbstractMesh((DEVICES,), ("d",), axis_types=(AxisType.Auto,))
-GIVEN = jax.ShapeDtypeStruct((PLACES,), jnp.float32)
 OfArgument = Callable[[jax.Array], jax.Array]
-
-
-def places() -> jax.Array:
-    return jnp.arange(float(PLACES))
-
-
-def own(whole: jax.Array) -> jax.Array:
-    return lax.dynamic_slice_in_dim(whole, lax.axis_index("d") * (PLACES // DEVICES), PLACES // DEVICES)
 
 
 def in_the_next_turn(x: jax.Array) -> jax.Array:
     """What a loop carries is of arguments in some rows, and comes to another one."""
     start = jnp.stack([x, places() / 41, x])
     return lax.fori_loop(0, 2, lambda _, rows: jnp.roll(rows, 1, axis=0) * jnp.ones((3, 1)), start)[0]
+
+
+def in_a_later_turn(x: jax.Array) -> jax.Array:
+    """Three values that a loop carries, each of which is the next one in the next turn."""
+
+    def turned(_: int, carried: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+        first, second, third = carried
+        return second, third, first
+
+    start = jnp.stack([x, x])
+    return lax.fori_loop(0, 2, turned, (start, start, jnp.stack([x, places() / 41])))[0][1]
 
 
 def handed_to_a_region(x: jax.Array) -> jax.Array:
@@ -53,6 +53,7 @@ MIXED = [
     lambda x: jnp.sum(jnp.stack([jnp.stack([x, places() / 41]), jnp.stack([x, 0 * places()])]), axis=0)[1],
     lambda x: lax.cond(x[0] * 0 == 0, lambda: places() / 41, lambda: x),
     in_the_next_turn,
+    in_a_later_turn,
     handed_to_a_region,
 ]
 
