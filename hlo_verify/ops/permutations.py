@@ -37,7 +37,7 @@ def is_permutation(atom: Atom | None, v: Var) -> bool:
     """Whether an atom takes each of the values of a variable once, as the variable does."""
     if is_permutation_along(atom, v):
         return True
-    if not isinstance(atom, Read) or not _orders_places(atom.tensor):
+    if not isinstance(atom, Read) or not orders_places(atom.tensor):
         return False
     (bound,), (*others, place) = atom.tensor.bound, atom.indices
     once = place is expr.of_var(v) or place is from_the_end(v, expr.of_var(v))
@@ -46,7 +46,7 @@ def is_permutation(atom: Atom | None, v: Var) -> bool:
 
 def is_another_each(atom: Atom, v: Var) -> bool:
     """Whether an atom takes no value twice, as a variable goes through its values: what is at other places in order."""
-    if not isinstance(atom, Read) or not _orders_places(atom.tensor):
+    if not isinstance(atom, Read) or not orders_places(atom.tensor):
         return False
     *others, place = atom.indices
     c = multiple_of(v, place)
@@ -55,7 +55,7 @@ def is_another_each(atom: Atom, v: Var) -> bool:
 
 
 @once_a_session
-def _orders_places(source: Tensor) -> bool:
+def orders_places(source: Tensor) -> bool:
     """Whether a definition is what a sort of one dimension makes of the places 0, 1, ..., which do not wrap."""
     if source.kind != "sort" or len(source.bound) != 1:
         return False

@@ -15,7 +15,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.ops.elements import replaced
-from hlo_verify.ops.permutations import is_another_each, is_permutation
+from hlo_verify.ops.permutations import is_another_each, is_permutation, orders_places
 from hlo_verify.terms import algebra
 from hlo_verify.terms.assumed_order import is_distinct_along
 from hlo_verify.terms.at_constants import UNORDERED, remade
@@ -142,15 +142,30 @@ def at_own_slots(p: Poly) -> Poly:
 
 
 def _read_in(p: Poly) -> list[Read]:
-    """The definitions of a term that are looked up, or made of others that are; in the arguments of functions too."""
+    """The definitions of a term that are looked up, or made of others that are; in the arguments of functions too. A
+    sum whose conditions compare what is at two places in order was looked up before."""
     read = (atom for atom in dict.fromkeys(atoms(p)) if isinstance(atom, Read))
-    return [atom for atom in read if _is_looked_up(atom) or _looks_up(atom.tensor)]
+    return [atom for atom in read if _is_looked_up(atom) or _compares_places(atom.tensor) or _looks_up(atom.tensor)]
 
 
 def _is_looked_up(atom: Read) -> bool:
     """Whether a definition is read at an element that some integer says."""
     opaque = (part for e in atom.indices for part, _ in e.items if isinstance(part, Opaque))
     return _is_open(atom.tensor) and any(part.operator == "value" for part in opaque)
+
+
+@once_a_session
+def _compares_places(source: Tensor) -> bool:
+    """Whether a sum is one over places in order at which is what is at another one."""
+    if source.kind != "sum" or not _is_open(source):
+        return False
+    conditions = (a for mono, _ in source.bodies[0].items for a, _ in mono if isinstance(a, Guard) and a.lo == a.hi)
+    for guard in conditions:
+        read = [own_value(part) for part, _ in guard.form.items if isinstance(part, Opaque)]
+        ordered = {each.tensor for each in read if each is not None and orders_places(each.tensor)}
+        if len(read) == 2 and len(ordered) == 1 and None not in read:
+            return True
+    return False
 
 
 def _is_open(source: Tensor) -> bool:
