@@ -135,7 +135,9 @@ def vanishes(p: Poly, effort: Effort, depth: int | None = None) -> bool:
         return True
     from hlo_verify.equality.scalars import is_zero  # imports Z3, which few proofs ask
 
-    fewer = of_functions.with_one_for_two(p, lambda rest: vanishes(rest, effort, depth - 1))
+    fewer = of_functions.with_one_for_two(
+        p, lambda rest: not differs_somewhere(rest) and vanishes(rest, effort, depth - 1)
+    )
     return is_zero(p, effort) if fewer is None else vanishes(fewer, effort, depth - 1)
 
 
