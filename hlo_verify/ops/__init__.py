@@ -24,10 +24,10 @@ from hlo_verify.ops import (
     scatter,
     windows,
 )
-from hlo_verify.ops.in_floats import unless_marked
+from hlo_verify.ops.in_floats import unless_made_so, unless_of_floats
 from hlo_verify.ops.values import Context, Rule, Value
 from hlo_verify.program.ir import Op
-from hlo_verify.program.op_families import DECIDED, JUMPS, communicates
+from hlo_verify.program.op_families import JUMPS, communicates
 from hlo_verify.terms.term import ZERO
 
 
@@ -37,8 +37,7 @@ def _merge(*families: dict[str, Rule]) -> dict[str, Rule]:
         for name, rule in family.items():
             if name in rules:
                 raise ImportError(f"two rules for {name}")
-            is_marked = name in (JUMPS - {"compare"}) | DECIDED
-            rules[name] = _with_empty_results(unless_marked(rule) if is_marked else rule)
+            rules[name] = _with_empty_results(unless_of_floats(unless_made_so(rule) if name in JUMPS else rule))
     return rules
 
 

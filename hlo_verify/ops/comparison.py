@@ -40,7 +40,7 @@ from hlo_verify.terms.functions import (
 )
 from hlo_verify.terms.laws import apply, greater
 from hlo_verify.terms.machine import zero_together
-from hlo_verify.terms.roundings import differ_by_rounding, shows_roundings
+from hlo_verify.terms.roundings import differ_by_rounding
 from hlo_verify.terms.steps import steps
 from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Number, Poly, make_poly, of_atom
 
@@ -57,7 +57,7 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
     if is_integer(dtype) or dtype == "i1":
         test = _compare_integers(a, b, ordered)
     elif is_float(dtype) and op.attributes.get("compare_type") != "TOTALORDER":
-        if IN_FLOATS in op.attributes and not shows_roundings(algebra.subtract(a.term, b.term)):
+        if op.attributes.get(IN_FLOATS):
             return result(op, in_floats.compared(direction, a.term, b.term, op.attributes[IN_FLOATS]))
         return result(op, _compare_reals(direction, a.term, b.term, op.attributes.get(NARROWED, dtype)))
     elif ordered:

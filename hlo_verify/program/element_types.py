@@ -84,6 +84,11 @@ def is_float(dtype: str) -> bool:
     return dtype.startswith(("f", "bf"))
 
 
+def is_inexact(dtype: str) -> bool:
+    """Whether a type is a floating-point type, real or complex."""
+    return is_float(dtype) or dtype.startswith("complex")
+
+
 def is_integer(dtype: str) -> bool:
     """Whether a type is an integer type other than booleans."""
     return dtype in INTEGER_RANGES and dtype != "i1"

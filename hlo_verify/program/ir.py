@@ -33,7 +33,14 @@ MADE_BY = "made_by"
 
 IN_FLOATS = "in_floats"
 """The attribute of a comparison or rounding that floats may decide otherwise than real numbers, of numbers that hang on
-no argument: how these were made (`passes.load.float_jumps`)."""
+no argument (`passes.load.float_jumps`): how these were made, where their terms do not say it."""
+
+AS_FLOATS = "as_floats"
+"""The attribute of an operation that is no function of real numbers but one of floats, of which nothing more is known
+(`passes.load.float_jumps`): whether it gives finite numbers, if that is known, and what it hangs on beside operands."""
+
+FINITE, INFINITE = "finite", "infinite"
+"""All that an operation gives, or what some of it may be."""
 
 NARROWED = "narrowed"
 """The attribute of a question whether floats are infinite that went through narrower types: the one that holds least
@@ -48,7 +55,7 @@ KINDS = "kinds"
 NESTING = "nesting"
 """The attribute of a custom call that has how its operands and results are nested, where that is more than a list."""
 
-OURS = frozenset({MADE_BY, IN_FLOATS, NARROWED, VANISHED, KINDS, NESTING})
+OURS = frozenset({MADE_BY, IN_FLOATS, AS_FLOATS, NARROWED, VANISHED, KINDS, NESTING})
 """Attributes that operations of modules do not have by themselves, whatever these say."""
 
 SIGNED_ZERO = "a zero with a sign"

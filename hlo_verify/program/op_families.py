@@ -26,6 +26,8 @@ def _targets(family: Family) -> frozenset[str]:
     return frozenset(target for target, row in TARGETS.items() if row.families & family)
 
 
+ELEMENTWISE = frozenset(name for name, row in ROWS.items() if row.notation in ("elementwise", "conversion")) - {"map"}
+"""Operations on one element of each operand, but for comparisons and what looks at bits."""
 COLLECTIVES = _names(Family.COLLECTIVE)
 REDUCTIONS = _names(Family.REDUCES)
 BY_PARTITION = _names(Family.BY_PARTITION)

@@ -20,6 +20,7 @@ import numpy as np
 
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.memory import once_a_session
+from hlo_verify.program.ir import AS_FLOATS, FINITE
 from hlo_verify.terms import signs, values
 from hlo_verify.terms.functions import FINITE_PART, Function
 from hlo_verify.terms.signs import NEGATIVE, ZERO
@@ -51,7 +52,12 @@ INTEGRAL = re.compile(r"u?i\d+")
 NUMBER = "number"
 """The kind of a tensor of which nothing is known but that it holds finite numbers."""
 
-WHOLES = frozenset({"term", "sum", "max", "min", "product", "sort", "top_k", "fft", "argmax", "argmin"})
+FINITE_IN_FLOATS = "finite_in_floats"
+"""The kind of what floats give of many numbers (`ops.in_floats`), where all of it is known to be finite."""
+
+WHOLES = frozenset(
+    {"term", "sum", "max", "min", "product", "sort", "top_k", "fft", "argmax", "argmin", FINITE_IN_FLOATS}
+)
 """Definitions that are numbers if what they are of are."""
 
 
@@ -163,6 +169,8 @@ Domain = Callable[[tuple["Poly", ...], Signs], bool]
 def _domain(function: Function) -> Domain:
     name = function.name
     if function.properties.truth or function == FINITE_PART or INTEGRAL.fullmatch(function.gives):
+        return _integral
+    if (AS_FLOATS, FINITE) in function.attributes:
         return _integral
     if any(dtype.startswith("complex") for dtype in (*function.takes, function.gives)):
         return _everywhere if name in ENTIRE else _nowhere

@@ -28,6 +28,7 @@ class Properties:
 
 PROPERTIES: Mapping[str, Properties] = {
     "abs": Properties(even=True),
+    "add_in_floats": Properties(commutative=True),
     "and": Properties(commutative=True),
     "asin": Properties(odd=True, keeps_sign=True, increasing=True),
     "asinh": Properties(odd=True, keeps_sign=True, increasing=True),
@@ -54,6 +55,7 @@ PROPERTIES: Mapping[str, Properties] = {
     "maximum": Properties(commutative=True),
     "minimum": Properties(commutative=True),
     "multiply": Properties(commutative=True),
+    "multiply_in_floats": Properties(commutative=True),
     "or": Properties(commutative=True),
     "positive": Properties(truth=True),
     "round_nearest_afz": Properties(odd=True),

@@ -57,16 +57,6 @@ def differ_by_rounding(a: Poly, b: Poly) -> bool:
     return _comes_near(subtract(a, b), sum(constants, Fraction(0)))
 
 
-def shows_roundings(p: Poly) -> bool:
-    """Whether a number is a multiple of a place, beside a constant, by one that was rounded, in any case of its
-    conditions: `differ_by_rounding` says then of what it is not told apart."""
-    cases = pieces(p)
-    if cases:
-        return all(shows_roundings(piece.term) for piece in cases)
-    found = _of_places(p)
-    return found is not None and is_rounded(found[0])
-
-
 def _comes_near(rest: Poly, size: Fraction) -> bool:
     """Whether a difference, of numbers of a size beside its own, comes within their rounding of 0 and is not 0."""
     cases = pieces(rest)

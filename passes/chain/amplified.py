@@ -37,7 +37,7 @@ from hlo_verify.passes.chain.near_zero import CHOOSING, COMPARISONS, hangs_on_wh
 from hlo_verify.passes.chain.steady_signs import keeps_its_sign
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
-from hlo_verify.program.ir import Function, Module, Name, Op
+from hlo_verify.program.ir import IN_FLOATS, Function, Module, Name, Op
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.places import values_in_places
@@ -236,13 +236,18 @@ class _Looking:
         return keeps and all(map(self._keeps_its_side, atom.args))
 
     def _is_a_step(self, p: Poly) -> bool:
-        """Whether what moves is the argument of a step, but for signs that no rounding changes."""
-        steps = (atom for mono, _ in p.items for atom, _ in mono if isinstance(atom, Apply))
-        moving = (each for each in steps if each.function.name in _STEPS and not all(map(self._is_still, each.args)))
-        return any(
-            each.function.name != "sign" or not keeps_its_sign(each.args[0], self.roundings, self._is_still)
-            for each in moving
-        )
+        """Whether what moves is the argument of a step, but for signs that no rounding changes, or of what floats give,
+        of which more is not known."""
+        return any(self._steps(atom) for mono, _ in p.items for atom, _ in mono)
+
+    def _steps(self, atom: Atom) -> bool:
+        if isinstance(atom, Read):
+            return atom.tensor.kind.endswith(IN_FLOATS) and not all(map(self._is_still, atom.tensor.bodies))
+        if not isinstance(atom, Apply) or all(map(self._is_still, atom.args)):
+            return False
+        is_sign = atom.function.name == "sign"
+        is_step = atom.function.name in _STEPS or atom.function.name.endswith(IN_FLOATS)
+        return is_step and not (is_sign and keeps_its_sign(atom.args[0], self.roundings, self._is_still))
 
     def _is_a_choice(self, p: Poly) -> bool:
         """Whether what chooses among elements is given, under different conditions, some that are the same but for a

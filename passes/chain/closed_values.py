@@ -8,7 +8,7 @@ result is multiplied by a 1 that is one unit wide.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -25,7 +25,7 @@ from hlo_verify.passes.refute.folding import CONSTANTS
 from hlo_verify.passes.refute.literals import is_plain, precision
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, used
-from hlo_verify.program.op_families import FILLS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES, is_new
+from hlo_verify.program.op_families import FILLS, JUMPS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES, is_new
 from hlo_verify.session import Session
 
 REGION = "sdy.manual_computation"
@@ -48,8 +48,11 @@ class Closed:
 
 
 def closed_values(function: Function) -> dict[Name, Closed]:
-    """The values of a function and of its manual regions, that depend on no argument."""
+    """The values of a function and of its manual regions, that depend on no argument; but for what is made of numbers
+    with fewer digits than the type has, and of comparisons and cuts of numbers that had fewer on the way: intervals say
+    nothing of these digits."""
     found: dict[Name, Closed] = {}
+    narrowed: set[Name] = set()
 
     def walk(function: Function, *, is_alone: bool) -> None:
         for op in function.ops:
@@ -57,9 +60,14 @@ def closed_values(function: Function) -> dict[Name, Closed]:
                 (region,) = op.regions
                 for inner, outer, type_ in zip(region.arguments, op.operands, region.argument_types, strict=True):
                     if outer in found:
+                        narrowed.update({inner} if outer in narrowed else ())
                         found[inner] = Closed(inner, type_, op, found[outer].is_computed, False)
                 walk(region, is_alone=False)
-            elif op.results and found.keys() >= used(op) and not is_new(op):
+            elif op.results and found.keys() >= used(op) and not is_new(op) and op.name != "reduce_precision":
+                if _narrows(op, found) or not narrowed.isdisjoint(op.operands):
+                    if op.name in JUMPS - {"convert"} or not is_float(op.types[0].dtype):
+                        continue
+                    narrowed.update(op.results)
                 computes = op.name not in EXACT and any(is_float(type_.dtype) for type_ in op.types)
                 is_computed = computes or any(found[v].is_computed for v in op.operands)
                 for value, type_ in zip(op.results, op.types, strict=True):
@@ -67,6 +75,14 @@ def closed_values(function: Function) -> dict[Name, Closed]:
 
     walk(function, is_alone=True)
     return found
+
+
+def _narrows(op: Op, found: Mapping[Name, Closed]) -> bool:
+    """Whether a conversion leaves floats with fewer digits."""
+    if op.name != "convert" or not is_float(op.types[0].dtype):
+        return False
+    old = found[op.operands[0]].type.dtype
+    return is_float(old) and precision(op.types[0].dtype) < precision(old)
 
 
 def enclosures(module: Module, values: Iterable[Closed], devices: int, session: Session) -> dict[Name, Array]:

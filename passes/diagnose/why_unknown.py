@@ -24,8 +24,15 @@ def code_of(terms: Sequence[Poly], unsupported: Iterable[Diagnostic]) -> Code:
         if isinstance(atom, Read) and atom.tensor.kind == "opaque"
     }
     found = (said.code for said in unsupported if (said.operation, said.location) in unknown)
-    in_floats = any(isinstance(atom, Apply) and atom.function.name.endswith(IN_FLOATS) for atom in atoms)
+    in_floats = any(_said_by(atom).endswith(IN_FLOATS) for atom in atoms)
     return next(found, Solver.FLOATS_DECIDE if in_floats else Solver.NO_PROOF)
+
+
+def _said_by(atom: Atom) -> str:
+    """The name of a function, or the kind of a tensor."""
+    if isinstance(atom, Apply):
+        return atom.function.name
+    return atom.tensor.kind if isinstance(atom, Read) else ""
 
 
 def budget(unanswered: Iterable[Unknown]) -> Code:

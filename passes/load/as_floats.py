@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 
-_AS_IEEE_HAS_IT = SELECTS | frozenset("add subtract multiply constant convert".split())
+_AS_IEEE_HAS_IT = SELECTS | frozenset("add subtract multiply constant convert iota".split())
 """Operations of which an exact result is what every machine has."""
 _SUMS = frozenset("all_reduce convolution dot_general reduce reduce_scatter reduce_window scatter".split())
 """Operations that may add up many numbers, some of which cancel."""
@@ -29,11 +29,17 @@ _OF_ONE_NUMBER = 2.0**-48
 """How wide a quotient of two numbers is at most, as a part of it: quotients of what was rounded are wider."""
 
 
-def in_type(op: Op, made: Made) -> Callable[[Array], Array] | None:
-    """What an operation of floats gives, of the results that it has of real numbers; None where that is the same."""
-    if not is_float(op.types[0].dtype) or (op.name != "constant" and not made.rounds(op)):
-        return None
-    dtype = op.types[0].dtype
+def in_types(op: Op, made: Made) -> dict[Name, Callable[[Array], Array]]:
+    """What an operation of floats gives, of the results that it has of real numbers, where that is not the same."""
+    if op.name != "constant" and not made.rounds(op):
+        return {}
+    floats = {v: type_.dtype for v, type_ in zip(op.results, op.types, strict=True) if is_float(type_.dtype)}
+    return {v: _in_type(op, made, dtype) for v, dtype in floats.items()}
+
+
+def _in_type(op: Op, made: Made, dtype: str) -> Callable[[Array], Array]:
+    if op.name == "reduce_precision":  # evaluation has it as the identity
+        return partial(_rounded, is_exact=np.zeros_like, off=np.nan, dtype=dtype)
     off = 0.5 ** sure_digits(dtype)
     if op.name == "divide":
         return partial(_divided, by=made.number(op.operands[1]), dtype=dtype, off=off)

@@ -6,26 +6,27 @@ The proof is of real arithmetic, in which the first is `arange(64)`. What floats
 arguments, and XLA, which multiplies by 1/41, has 40 at 41: nothing may be said that holds for real numbers alone. Where
 numbers are made of constants and places, the operations that made them are evaluated once more with fewer digits than
 the type has, every result as an interval. Where that leaves open how a comparison or a rounding comes out, it is marked
-with how its operands were made: it is the same as one of the same numbers that were made alike, and more is not known.
+(`IN_FLOATS`), and so is each operation that leads there and may round (`AS_FLOATS`): these are functions of floats,
+which give the same of the same, and more is not known of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hlo_verify.passes.load.as_floats import in_type, with_sizes
+from hlo_verify.passes.load.as_floats import in_types, with_sizes
 from hlo_verify.passes.load.decisive import decisive, may_be_beyond
 from hlo_verify.passes.load.forward import with_marks
-from hlo_verify.passes.load.made_by import Made
+from hlo_verify.passes.load.made_by import Made, code
 from hlo_verify.passes.load.partly_made import PartlyMade
-from hlo_verify.program.ir import IN_FLOATS, Function, Module, Name, Op, value_types
-from hlo_verify.program.op_families import CHOOSES, COLLECTIVES, DECIDED, DEVICE_NUMBERS, HAS_EDGES
+from hlo_verify.program.ir import AS_FLOATS, FINITE, IN_FLOATS, INFINITE, Function, Module, Name, Op, value_types
+from hlo_verify.program.op_families import CHOOSES, COLLECTIVES, DECIDED, DEVICE_NUMBERS, ELEMENTWISE, HAS_EDGES
 
 if TYPE_CHECKING:
     from hlo_verify.evaluate.blocks import Blocks
@@ -38,50 +39,80 @@ def marked(module: Module) -> Module:
     """The module with the operations marked that floats may decide otherwise."""
     made = Made()
     made.read(module.main)
-    partly = PartlyMade(made=made, known=made.ways, types=value_types(module.main))
+    partly = PartlyMade(made=made, known=made.known, types=value_types(module.main))
     partly.read(module.main)
-    open_ = partly.marks | (dict(_undecided(module, made)) if made.jumps else {})
-    return replace(module, main=with_marks(module.main, IN_FLOATS, open_))
+    jumps = _Jumps(module, made)
+    open_ = list(jumps.open()) if made.jumps else []
+    if not open_ and not partly.marks:
+        return module
+    rounded = made.leading_to([v for op in open_ for v in decisive(op)] + partly.begins)
+    marks = dict(jumps.roundings(rounded))
+    main = with_marks(module.main, IN_FLOATS, partly.marks | {op.results: "" for op in open_})
+    return replace(module, main=with_marks(main, AS_FLOATS, marks))
 
 
-def _undecided(module: Module, made: Made) -> Iterator[tuple[tuple[Name, ...], str]]:
-    """The results of those jumps that come out one way or the other in floats, as far as is known, and how what they
-    are of was made: of what is too much to be evaluated, which is hardly ever open, by which operations alone."""
-    from hlo_verify.evaluate.interpret import evaluate
-    from hlo_verify.evaluate.intervals import INTERVALS
-    from hlo_verify.evaluate.state import Limits
+@dataclass(slots=True)
+class _Jumps:
+    """Comparisons and roundings of what is known of a module's values that hang on no argument."""
 
-    unseen, fixed = list[Op](), list[Op]()
-    for op in made.jumps:
-        (fixed if made.unseen.isdisjoint(decisive(op)) else unseen).append(op)
-    asked = [decisive(op) if op.name in DECIDED else op.results[:1] for op in fixed]
-    ops = tuple(made.made_of({v for values in asked for v in values}))
-    devices = (module.partitions or 0) * module.replicas
-    yield from ((op.results, made.way_to(op)) for op in unseen if op.name not in HAS_EDGES)
-    if not fixed:
-        return
-    if not devices and any(op.name in DEVICE_NUMBERS | COLLECTIVES for op in ops):
-        yield from ((op.results, made.kinds_to(op)) for op in fixed if op.name not in HAS_EDGES)
-        return
-    main = Function((), (), ops, tuple(v for values in asked for v in values))
-    instead = {op.results[0]: way for op in ops if (way := in_type(op, made)) is not None}
-    main, of_sums = with_sizes(main, made)
-    found = evaluate(
-        replace(module, main=main),
-        [],
-        max(devices, 1),
-        real=INTERVALS,
-        limits=Limits(elements=ELEMENTS, work=WORK, room=8 * ELEMENTS),
-        instead=instead | of_sums,
-    )
-    results = iter(found.results)
-    for op, values in zip(fixed, asked, strict=True):
-        known = list(islice(results, len(values)))
-        if op.name in HAS_EDGES:
-            if any(_may_be_beyond(op, value) for value in known):
-                yield op.results, made.way_to(op)
-        elif not all(map(_is_ordered if op.name in CHOOSES else _is_decided, known)):
-            yield op.results, made.kinds_to(op) if any(value is None for value in known) else made.way_to(op)
+    module: Module
+    made: Made
+
+    def open(self) -> Iterator[Op]:
+        """Those that come out one way or the other in floats, as far as is known."""
+        fixed = [op for op in self.made.jumps if self.made.unseen.isdisjoint(decisive(op))]
+        asked = [decisive(op) if op.name in DECIDED else op.results[:1] for op in fixed]
+        results = iter(self._evaluated([v for values in asked for v in values]))
+        known = {op.results: list(islice(results, len(values))) for op, values in zip(fixed, asked, strict=True)}
+        for op in self.made.jumps:
+            found = known.get(op.results, [None])
+            if op.name in HAS_EDGES:
+                if any(_may_be_beyond(op, value) for value in found):
+                    yield op
+            elif not all(map(_is_ordered if op.name in CHOOSES else _is_decided, found)):
+                yield op
+
+    def roundings(self, values: Sequence[Name]) -> Iterator[tuple[tuple[Name, ...], str]]:
+        """The results of operations that give one of those values other than real numbers have it, and what there is
+        to say of them."""
+        ops = {op.results: op for v in values if (op := self.made.ops.get(v)) is not None and self.made.rounds(op)}
+        seen = [v for op in ops.values() for v in op.results if v not in self.made.unseen]
+        known = dict(zip(seen, self._evaluated(seen), strict=True))
+        for op in ops.values():
+            found = [known.get(v) for v in op.results]
+            if not all(map(_is_decided, found)):
+                is_known = all(value is not None for value in found)
+                size = "" if not is_known else FINITE if all(map(_is_finite, found)) else INFINITE
+                yield op.results, f"{size} {self._beside(op)}"
+
+    def _beside(self, op: Op) -> str:
+        """What a function of floats hangs on, beside its operands."""
+        if op.name in COLLECTIVES:
+            return self.made.structure_of(op)
+        return "" if op.name in ELEMENTWISE or op.name == "iota" else code(op, {})
+
+    def _evaluated(self, values: Sequence[Name]) -> list[Blocks | None]:
+        """What floats may give as those values, as intervals; None where that is not known, as of what is too much."""
+        from hlo_verify.evaluate.interpret import evaluate
+        from hlo_verify.evaluate.intervals import INTERVALS
+        from hlo_verify.evaluate.state import Limits
+
+        ops = tuple(self.made.made_of(values))
+        devices = (self.module.partitions or 0) * self.module.replicas
+        if not devices and any(op.name in DEVICE_NUMBERS | COLLECTIVES for op in ops):
+            return [None] * len(values)
+        main = Function((), (), ops, tuple(values))
+        instead = {v: given for op in ops for v, given in in_types(op, self.made).items()}
+        main, of_sums = with_sizes(main, self.made)
+        found = evaluate(
+            replace(self.module, main=main),
+            [],
+            max(devices, 1),
+            real=INTERVALS,
+            limits=Limits(elements=ELEMENTS, work=WORK, room=8 * ELEMENTS),
+            instead=instead | of_sums,
+        )
+        return list(found.results)
 
 
 def _may_be_beyond(op: Op, value: Blocks | None) -> bool:
@@ -113,9 +144,18 @@ def _is_ordered(value: Blocks | None) -> bool:
 
 
 def _is_decided(value: Blocks | None) -> bool:
-    """Whether all elements of what a jump gives are known."""
+    """Whether all elements are known."""
     from hlo_verify.evaluate.intervals import INTERVALS, is_point
 
     if value is None or value.values.dtype == object:
         return False
     return value.values.dtype != INTERVALS or bool(is_point(value.values).all())
+
+
+def _is_finite(value: Blocks | None) -> bool:
+    """Whether no element may be infinite, or no number."""
+    from hlo_verify.evaluate.intervals import INTERVALS
+
+    if value is None or value.values.dtype != INTERVALS:
+        return False
+    return all(bool(np.isfinite(value.values[side]).all()) for side in ("low", "high"))

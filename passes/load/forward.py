@@ -46,17 +46,17 @@ class Forward(ABC):
         while True:
             for region in op.regions:
                 if len(region.arguments) == len(op.operands):
-                    self._hand(op, region.arguments, op.operands, *([last.results] if is_loop else []))
+                    self.hand(op, region.arguments, op.operands, *([last.results] if is_loop else []))
                 self.read(region)
             before = [self.told.get(v) for v in last.arguments]
             if is_loop:
-                self._hand(op, last.arguments, last.results)
+                self.hand(op, last.arguments, last.results)
             if before == [self.told.get(v) for v in last.arguments]:
                 break
         given = [op.operands, last.results] if is_loop else [region.results for region in op.regions]
-        self._hand(op, op.results, *given)
+        self.hand(op, op.results, *given)
 
-    def _hand(self, op: Op, to: Sequence[Name], *given: Sequence[Name]) -> None:
+    def hand(self, op: Op, to: Sequence[Name], *given: Sequence[Name]) -> None:
         for new, *values in zip(to, *given, strict=True):
             found = {told for told in (self.told.get(new, ""), *map(self.of, values)) if told}
             if found and new not in self.known:

@@ -1,8 +1,8 @@
-"""How values of a module that hang on no argument are made: by which operations that round, one after another.
+"""Which values of a module hang on no argument, and which of these floats have otherwise than real numbers.
 
-Numbers that real arithmetic makes equal are the same floats where they were made alike, of the same numbers. Exact ones
-of those, as places are, are told by what is computed of them, so a way says of them along which dimensions they vary;
-where that does not tell two of them apart, it says all that the value is computed by (`Made.structure`).
+A value that was rounded, or is made of such ones, is another number in floats; what it is compared with, or cut to, is
+decided by that one. Behind a comparison, or a rounding to whole numbers, real arithmetic and floats say the same again,
+as long as the operands are taken for what floats have.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from hlo_verify.passes.load.decisive import TOP_K, decisive
 from hlo_verify.program.attributes import elements_once, fingerprint
-from hlo_verify.program.element_types import DTYPES, is_float, is_integer, mantissa_bits
+from hlo_verify.program.element_types import DTYPES, is_float, is_inexact, is_integer, mantissa_bits
 from hlo_verify.program.ir import Function, Name, Op, TensorType, used
 from hlo_verify.program.op_families import (
+    BORDERS,
     CHOOSES,
     COLLECTIVES,
     DECIDED,
@@ -31,21 +33,17 @@ from hlo_verify.program.op_families import (
     PARTS,
     RUNS_REGIONS,
     communicates_itself,
+    has_effect,
     is_identity,
     is_new,
-    plain_name,
 )
 
 SELECTS = MOVES | PARTS | KEEPS_SPLATS | INDEXED - {"scatter"}
-SELECTS |= frozenset("abs bitcast_convert clamp maximum minimum negate select sort".split())
+SELECTS |= frozenset("abs bitcast_convert clamp complex imag maximum minimum negate real select sort".split())
 """Operations that round nothing."""
 PUTS_TOGETHER = frozenset("concatenate dynamic_update_slice pad select".split())
 """Those of them whose elements are of one operand or of another one, whatever these are."""
-_KEEPS_ROOTS = KEEPS_SPLATS | frozenset({"convert"})
-_TAKES_ANOTHER = MOVES | PARTS | INDEXED | frozenset({"sort"})
-"""Operations whose elements are of another place."""
 _EXTREMA = ("maximum", "minimum")
-_CARRIED = "what a loop carries"
 _WIDE = 23
 """More binary digits than a place has."""
 
@@ -56,17 +54,18 @@ class Made:
 
     ops: dict[Name, Op] = field(default_factory=dict)
     types: dict[Name, TensorType] = field(default_factory=dict)
-    ways: dict[Name, str] = field(default_factory=dict)
-    """By which operations that round each was made, one after another; "" where there are none. What moves numbers
-    about, and what is done with integers, is not told: devices do that otherwise."""
+    known: set[Name] = field(default_factory=set)
+    """The values that hang on no argument."""
+    rounded: set[Name] = field(default_factory=set)
+    """Those of them that floats may have otherwise than real numbers: what was rounded, and what is made of it."""
     jumps: list[Op] = field(default_factory=list)
     """Comparisons and roundings of what was rounded before, and what is not steady in it."""
     unseen: set[Name] = field(default_factory=set)
-    """What hangs on what loops carry, or regions are handed or give: it is not evaluated."""
-    _along: dict[Name, frozenset[int]] = field(default_factory=dict)
-    """The dimensions along which a value varies, or may."""
-    _leaves: dict[Name, frozenset[Name]] = field(default_factory=dict)
-    """The values that one is made of by operations on one element of each, of those that vary."""
+    """What hangs on what loops carry, or regions are handed or give, or on complex numbers: it is not evaluated."""
+    _handed: dict[Name, tuple[Name, ...]] = field(default_factory=dict)
+    """Of a value that a region is handed or gives, those that it may be."""
+    _sizes: dict[Name, int] = field(default_factory=dict)
+    """How large integers are at most, of those of which that is known."""
     _structures: dict[Name, str] = field(default_factory=dict)
     _sources: dict[Name, tuple[Op, str]] = field(default_factory=dict)
     """Of a value that no operation gives by itself, the one whose regions do, and which of its values it is."""
@@ -80,211 +79,158 @@ class Made:
                 self._read_regions(op)
             elif _hands_on(op):
                 self._hand_on(op)
-            elif all(v in self.ways for v in op.operands) and is_function(op):
+            elif self.known.issuperset(op.operands) and is_function(op):
                 self._add(op)
             elif op.name in DECIDED:
                 self._decide(op)
 
     def _read_loop(self, op: Op) -> None:
-        """A loop, of which what it carries hangs on no argument where neither its start nor a turn does. It was made by
-        what made its start, and by what a turn does, but for what is handed on as it is."""
+        """A loop, of which what it carries hangs on no argument where neither its start nor a turn does, and was
+        rounded where its start or a turn is."""
         body = op.regions[1]
-        kept = [new == old for new, old in zip(body.results, body.arguments, strict=True)]
-        starts = [self.ways[v] or str(self.number(v)) if v in self.ways else "" for v in op.operands]
-        known, turns = [v in self.ways for v in op.operands], [""] * len(op.operands)
-        before, jumps = set(self.ways), len(self.jumps)
-        for is_last in (False, True):
-            while True:
-                ways = [
-                    self.ways.get(v, "") if is_kept else short(_CARRIED, start, turn)
-                    for v, is_kept, start, turn in zip(op.operands, kept, starts, turns, strict=True)
-                ]
-                for region in op.regions:
-                    self._hand(op, region.arguments, region.argument_types, known, ways)
-                    self.read(region)
-                after = [is_known and v in self.ways for v, is_known in zip(body.results, known, strict=True)]
-                if after == known:
-                    break
-                known = after
-                self._forget(before, jumps)
-            if not is_last:
-                turns = [self.ways[v] if is_known else "" for v, is_known in zip(body.results, known, strict=True)]
-                self._forget(before, jumps)
-        self._hand(op, op.results, op.types, known, ways)
-
-    def _forget(self, known: set[Name], jumps: int) -> None:
-        """Take back what was read since."""
-        del self.jumps[jumps:]
-        for value in self.ways.keys() - known:
-            del self.ways[value]
+        of = tuple(zip(op.operands, body.results, strict=True))
+        known, rounded = ([v in group for v in op.operands] for group in (self.known, self.rounded))
+        before, jumps = set(self.known), len(self.jumps)
+        while True:
+            for region in op.regions:
+                self._hand(op, region.arguments, region.argument_types, of, known, rounded)
+                self.read(region)
+            known_after = [was and v in self.known for was, v in zip(known, body.results, strict=True)]
+            rounded_after = [was or v in self.rounded for was, v in zip(rounded, body.results, strict=True)]
+            if (known_after, rounded_after) == (known, rounded):
+                break
+            known, rounded = known_after, rounded_after
+            del self.jumps[jumps:]
+            self.rounded -= self.known - before
+            self.known &= before
+        self._hand(op, op.results, op.types, of, known, rounded)
 
     def _read_regions(self, op: Op) -> None:
         """Branches, and regions that are handed the operands."""
         for region in op.regions:
             if len(region.arguments) == len(op.operands):
-                known = [v in self.ways for v in op.operands]
-                ways = [self.ways.get(v, "") for v in op.operands]
-                self._hand(op, region.arguments, region.argument_types, known, ways)
+                handed = [(v,) for v in op.operands]
+                known, rounded = ([v in group for v in op.operands] for group in (self.known, self.rounded))
+                self._hand(op, region.arguments, region.argument_types, handed, known, rounded)
             self.read(region)
-        is_chosen = len(op.regions) > 1
-        given = [[region.results[k] for region in op.regions] for k in range(len(op.results))]
-        known = [all(v in self.ways for v in (*each, *(op.operands[:1] if is_chosen else ()))) for each in given]
-        ways = []
-        for each, is_known in zip(given, known, strict=True):
-            found = {self.ways[v] for v in each} if is_known else {""}
-            ways.append(found.pop() if len(found) == 1 else self._code(op))
-        self._hand(op, op.results, op.types, known, ways)
+        chooses = op.operands[:1] if len(op.regions) > 1 else ()
+        given = [tuple(region.results[k] for region in op.regions) for k in range(len(op.results))]
+        known = [self.known.issuperset((*each, *chooses)) for each in given]
+        self._hand(op, op.results, op.types, given, known, [not self.rounded.isdisjoint(each) for each in given])
 
     def _hand(
         self,
         op: Op,
         values: Sequence[Name],
         types: Sequence[TensorType],
+        of: Sequence[tuple[Name, ...]],
         known: Sequence[bool],
-        ways: Sequence[str],
+        rounded: Sequence[bool],
     ) -> None:
         """Note what of the values that an operation hands to its regions, or gives, hangs on no argument."""
-        for k, (value, type_, is_known, way) in enumerate(zip(values, types, known, ways, strict=True)):
+        each = zip(values, types, of, known, rounded, strict=True)
+        for k, (value, type_, given, is_known, is_rounded) in enumerate(each):
             self.types[value] = type_
             if is_known:
-                self.ways[value] = way if is_float(type_.dtype) else ""
-                self.unseen.add(value)
-                self._along[value] = frozenset(range(len(type_.shape)))
-                self._leaves[value] = frozenset({value})
+                self._note(value, is_rounded=is_rounded, is_unseen=True)
+                self._handed[value] = given
                 self._sources[value] = op, f"{'gives' if value in op.results else 'hands'} {k}"
 
     def _add(self, op: Op) -> None:
-        before = self._way_of_all(op)
-        if is_jump := self._is_jump(op):
+        is_jump = self._is_jump(op)
+        if is_jump:
             self.jumps.append(op)
-        along = self._varies(op)
-        way = self._way(op) if self.rounds(op) else before
+        is_rounded = self.rounds(op) or not (self.rounded.isdisjoint(op.operands) or self.compares_or_rounds(op))
         is_unseen = not self.unseen.isdisjoint(op.operands) or (is_jump and op.name in CHOOSES)
-        is_own = op.name not in _KEEPS_ROOTS if not way else op.name in _TAKES_ANOTHER
-        made_of = frozenset[Name]().union(*(self._leaves[v] for v in op.operands))
         for v in op.results:
-            leaves = frozenset({v} if along else ()) if is_own else made_of
-            self._note(op, v, way if is_float(self.types[v].dtype) else "", along, leaves, is_unseen=is_unseen)
+            self.ops[v] = op
+            self._note(v, is_rounded=is_rounded, is_unseen=is_unseen)
+        if is_integer(op.types[0].dtype) and (size := self._size_of(op)) is not None:
+            self._sizes[op.results[0]] = size
 
     def _hand_on(self, op: Op) -> None:
         """Values that are given as they are, each by itself."""
-        is_all = all(v in self.ways for v in op.operands)
+        is_all = self.known.issuperset(op.operands)
         for v, same in zip(op.results, op.operands, strict=True):
-            if same in self.ways:
+            if same in self.known:
                 is_unseen = same in self.unseen or not is_all  # only the whole operation can be evaluated
-                self._note(op, v, self.ways[same], self._along[same], self._leaves[same], is_unseen=is_unseen)
+                self.ops[v] = op
+                self._note(v, is_rounded=same in self.rounded, is_unseen=is_unseen)
 
     def _decide(self, op: Op) -> None:
         """What is put in an order, taken from, or divided, by numbers that hang on no argument."""
         asked = decisive(op)
-        if asked and all(v in self.ways for v in asked) and self._is_jump(op):
+        if asked and self.known.issuperset(asked) and self._is_jump(op):
             self.jumps.append(op)
 
-    def _note(
-        self, op: Op, value: Name, way: str, along: frozenset[int], leaves: frozenset[Name], *, is_unseen: bool
-    ) -> None:
-        self.ops[value], self.ways[value], self._along[value], self._leaves[value] = op, way, along, leaves
-        if is_unseen:
+    def _note(self, value: Name, *, is_rounded: bool, is_unseen: bool) -> None:
+        dtype = self.types[value].dtype
+        self.known.add(value)
+        if is_rounded and is_inexact(dtype):
+            self.rounded.add(value)
+        if is_unseen or (is_inexact(dtype) and not is_float(dtype)):
             self.unseen.add(value)
-
-    def _varies(self, op: Op) -> frozenset[int]:
-        """The dimensions along which a result varies, or may."""
-        shape = op.types[0].shape
-        every = frozenset(k for k, size in enumerate(shape) if size > 1)
-        if op.name == "iota":
-            return every & {int(op.attributes["iota_dimension"])}
-        if op.name == "constant":
-            return every if len(elements_once(op.attributes["value"])) != 1 else frozenset()
-        if op.name == "broadcast_in_dim":
-            to = op.attributes["broadcast_dimensions"]
-            return every & {int(to[k]) for k in self._along[op.operands[0]]}
-        if op.name == "transpose":
-            order = [int(k) for k in op.attributes["permutation"]]
-            return every & {k for k, old in enumerate(order) if old in self._along[op.operands[0]]}
-        same = [v for v in op.operands if len(self.types[v].shape) == len(shape)]
-        if op.regions or op.name in COLLECTIVES or not op.operands or len(same) < len(op.operands):
-            is_part = op.name in ("dynamic_slice", "dynamic_update_slice")
-            return every if not is_part else every & frozenset[int]().union(*(self._along[v] for v in same))
-        is_pointwise = all(self.types[v].shape == shape for v in op.operands) or op.name == "slice"
-        return every & frozenset[int]().union(*(self._along[v] for v in op.operands)) if is_pointwise else every
-
-    def _way_of_all(self, op: Op) -> str:
-        """How the numbers of several operands were made, of which each element of the result is one."""
-        floats = [v for v in op.operands if is_float(self.types[v].dtype)]
-        found = sorted({self.ways[v] for v in floats} - {""})
-        if not found:
-            return ""
-        others = [v for v in floats if not self.ways[v] and self._along[v]]
-        if op.name in PUTS_TOGETHER and (len(found) > 1 or others):
-            return short(self.structure_of(op))
-        return found[0] if len(found) == 1 else short("all", *found)
 
     def _is_jump(self, op: Op) -> bool:
         if op.name in DECIDED:
-            return any(self.ways[v] for v in decisive(op) if is_float(self.types[v].dtype))
-        return self.compares_or_rounds(op) and any(self.ways[v] for v in op.operands)
+            return not self.rounded.isdisjoint(decisive(op))
+        return self.compares_or_rounds(op) and not self.rounded.isdisjoint(op.operands)
 
     def compares_or_rounds(self, op: Op) -> bool:
         """Whether an operation compares floats, or makes something else than a float of them."""
-        if op.name not in JUMPS or not is_float(self.types[op.operands[0]].dtype):
+        if op.name not in JUMPS or not is_inexact(self.types[op.operands[0]].dtype):
             return False
         return op.name != "convert" or is_integer(op.types[0].dtype) or op.types[0].dtype == "i1"
 
     def rounds(self, op: Op) -> bool:
         """Whether floats of the type may give another number than the operation is of real ones."""
-        dtype = op.types[0].dtype
-        if (
-            op.name in FILLS
-            or op.name in SELECTS
-            or op.name in TOP_K
-            or is_identity(op)
-            or op.name in JUMPS - {"convert"}
-            or not is_float(dtype)
-        ):
+        if not any(is_inexact(type_.dtype) for type_ in op.types) or is_identity(op):
+            return False
+        if op.name == "iota":
+            (type_,), along = op.types, int(op.attributes["iota_dimension"])
+            return not is_float(type_.dtype) or _digits(type_.shape[along] - 1) > mantissa_bits(type_.dtype) + 1
+        if op.name in FILLS | SELECTS | TOP_K | JUMPS - {"convert"}:
             return False
         if op.name in ("all_reduce", "reduce", "reduce_scatter") and all(
             inner.name in _EXTREMA for inner in op.regions[0].ops
         ):
             return False
-        if op.name != "convert":
-            return True
-        old = self.types[op.operands[0]].dtype
-        return mantissa_bits(dtype) < (mantissa_bits(old) if is_float(old) else _WIDE)
+        return op.name != "convert" or self._loses_digits(op)
 
-    def _way(self, op: Op) -> str:
-        varying = [v for v in op.operands if self._along[v]]
-        if self._is_ambiguous(varying):
-            return short(self.structure_of(op))
-        is_told = len({self._along[v] for v in varying}) > 1
-        made = [self.ways[v] or str(self.number(v)) for v in op.operands]
-        if is_told:
-            made = [f"{way} {sorted(self._along[v])}" for way, v in zip(made, op.operands, strict=True)]
-        made = sorted(made) if op.name in ("add", "multiply") else made
-        return short(plain_name(op.name), op.types[0].dtype, *made)
+    def _loses_digits(self, op: Op) -> bool:
+        """Whether a conversion is one to a type with fewer digits; integers of which nothing is known are taken for no
+        larger than places are."""
+        (value,), new = op.operands, op.types[0].dtype
+        old = self.types[value].dtype
+        if not is_float(new):
+            return new != old
+        if is_inexact(old):
+            return mantissa_bits(new) < mantissa_bits(old)
+        return mantissa_bits(new) < _WIDE or _digits(self._sizes.get(value, 0)) > mantissa_bits(new) + 1
 
-    def _is_ambiguous(self, varying: Sequence[Name]) -> bool:
-        """Whether operands vary along one dimension and are made of different numbers, which a way does not tell."""
-        return any(
-            self._along[a] & self._along[b] and self._are_other(self._leaves[a], self._leaves[b])
-            for n, a in enumerate(varying)
-            for b in varying[:n]
-        )
+    def _size_of(self, op: Op) -> int | None:
+        """How large the integers are that an operation gives, at most; None of what is not known."""
+        if op.name == "iota":
+            return op.types[0].shape[int(op.attributes["iota_dimension"])]
+        if op.name == "constant":
+            elements = elements_once(op.attributes["value"])
+            return max(abs(int(elements.min())), abs(int(elements.max()))) if elements.size else 0
+        found = [self._sizes.get(v, 0) for v in op.operands]
+        if op.name in ("add", "subtract"):
+            return sum(found)
+        if op.name in SELECTS or op.name in ("convert", "divide", "remainder"):
+            return max(found, default=0)
+        return prod(found) if op.name == "multiply" else None
 
-    def _are_other(self, some: frozenset[Name], others: frozenset[Name]) -> bool:
-        return some != others and set(map(self.structure, some)) != set(map(self.structure, others))
-
-    def way_to(self, jump: Op) -> str:
-        """How the operands of a jump were made, each of them."""
-        return short(*in_order(jump, (self.ways[v] or str(self.number(v)) for v in jump.operands if v in self.ways)))
-
-    def kinds_to(self, jump: Op) -> str:
-        """By which operations the operands of a jump were made, in whichever order."""
-        return short(*sorted({self._kind(op) for op in self.made_of(jump.operands) if self.rounds(op)}))
-
-    def _kind(self, op: Op) -> str:
-        """An operation that rounds, without what it is of but for numbers."""
-        numbers = (self.number(v) for v in op.operands if not self.ways[v])
-        return " ".join((plain_name(op.name), op.types[0].dtype, *sorted(str(n) for n in numbers if n is not None)))
+    def leading_to(self, values: Iterable[Name]) -> list[Name]:
+        """Those values, and what they are made of, that were rounded since numbers were compared or cut last."""
+        waiting, found = list(values), dict[Name, None]()
+        while waiting:
+            value = waiting.pop()
+            if value in self.rounded and value not in found:
+                found[value] = None
+                waiting += self.ops[value].operands if value in self.ops else self._handed[value]
+        return list(found)
 
     def number(self, value: Name) -> Any:
         """The one number that a constant holds; None of all else."""
@@ -339,16 +285,20 @@ class Made:
 
     def _code(self, op: Op) -> str:
         """An operation with regions, and how what it is handed is computed."""
-        return short(text(op, {v: self.structure(v) for v in used(op) if v in self.ops}))
+        return short(text(op, {v: self.structure(v) for v in used(op) if v in self.known}))
 
 
 def text(op: Op, known: Mapping[Name, str]) -> str:
     """An operation as a text: with the structures of what it is of, and with numbers for names in its regions."""
+    return short(str(op.types), code(op, known), *(known.get(v, "?") for v in op.operands))
+
+
+def code(op: Op, known: Mapping[Name, str]) -> str:
+    """The same without what it is of, and types."""
     names = dict(known)
     regions = [_region(region, names) for region in op.regions]
     attributes = sha256(repr(fingerprint(dict(op.attributes))).encode()).hexdigest()
-    given = [names.get(v, "?") for v in op.operands]
-    return short(op.name, attributes, str(op.types), *given, *regions)
+    return short(op.name, attributes, *regions)
 
 
 def _region(function: Function, names: dict[Name, str]) -> str:
@@ -368,6 +318,11 @@ def in_order(jump: Op, told: Iterable[str]) -> list[str]:
     return found[::-1] if direction in ("LT", "GE") else found
 
 
+def _digits(size: int) -> int:
+    """How many binary digits tell all integers up to one apart."""
+    return max(size - 1, 0).bit_length()
+
+
 def _hands_on(op: Op) -> bool:
     """Whether an operation gives each of its operands as it is."""
     return len(op.operands) == len(op.results) and (op.name == "optimization_barrier" or is_identity(op))
@@ -375,10 +330,9 @@ def _hands_on(op: Op) -> bool:
 
 def is_function(op: Op) -> bool:
     """Whether an operation is a function of its operands, or of nothing but the device, in types that numpy has."""
-    is_between = op.name in COLLECTIVES
-    if (op.name == "custom_call" and not is_identity(op)) or (communicates_itself(op) and not is_between):
+    if (communicates_itself(op) and op.name not in COLLECTIVES) or has_effect(op) or is_new(op) or not op.results:
         return False
-    if is_new(op) or not op.results:
+    if op.attributes.get("call_target_name") in BORDERS:  # what lies behind them is looked at as what arguments are
         return False
     if any(is_float(type_.dtype) and type_.dtype not in DTYPES for type_ in op.types):
         return False

@@ -4,8 +4,9 @@
 
 The elements that are picked hang on no argument, though the tensor does: floats decide of them as they do where they
 are a tensor of their own (`float_jumps`). They are not evaluated, so that each such jump is one of numbers that were
-made so. Where what is of arguments meets them, as in a sum with `x`, every element hangs on one; so does what is looked
-up in a table at an argument's place.
+made so: of what floats give where no argument takes part, by the operations that have both kinds. Where what is of
+arguments meets them, as in a sum with `x`, every element hangs on one; so does what is looked up in a table at an
+argument's place.
 """
 
 from __future__ import annotations
@@ -26,24 +27,33 @@ class PartlyMade(Forward):
 
     made: Made = field(kw_only=True)
     types: Mapping[Name, TensorType] = field(kw_only=True)
+    begins: list[Name] = field(default_factory=list)
+    """Rounded values that hang on no argument, and are elements of such tensors, or meet them."""
 
     def add(self, op: Op) -> None:
         """An operation that is handed what hangs on arguments."""
         floats = [v for v in op.operands if is_float(self.types[v].dtype)]
-        is_made = all(v in self.made.ways for v in op.operands)
+        is_made = self.made.known.issuperset(op.operands)
         if is_made or not any(map(self.of, floats)) or not is_function(op):
             return
-        is_each = any(v in self.told for v in floats) and all(v in self.told or v in self.made.ways for v in floats)
+        is_each = any(v in self.told for v in floats) and all(v in self.told or v in self.made.known for v in floats)
         if is_each and self.made.compares_or_rounds(op):
             self.marks[op.results] = short(*in_order(op, map(self._way, op.operands)))
         if is_each or _puts_together(op):
+            self.begins += self.made.rounded.intersection(floats)
             way = self._way_of(op, floats)
             self.told |= {v: way for v, type_ in zip(op.results, op.types, strict=True) if is_float(type_.dtype)}
 
     def of(self, value: Name) -> str:
         """What is one number, as it is written down and converted, is as exact as that: masks are made so."""
-        is_one = self.made.number(value) is not None
-        return self.told.get(value) or ("" if is_one else self.made.ways.get(value, ""))
+        is_rounded = value in self.made.rounded and self.made.number(value) is None
+        return self.told.get(value) or ("rounded" if is_rounded else "")
+
+    def hand(self, op: Op, to: Sequence[Name], *given: Sequence[Name]) -> None:
+        Forward.hand(self, op, to, *given)
+        for new, *values in zip(to, *given, strict=True):
+            if new in self.told:
+                self.begins += self.made.rounded.intersection(values)
 
     def one_of(self, op: Op, told: Sequence[str]) -> str:
         return told[0] if len(told) == 1 else self._code(op)

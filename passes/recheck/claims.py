@@ -16,7 +16,7 @@ from hlo_verify.passes.recheck.meanings import MEANINGS, Meaning, Site, Unwritte
 from hlo_verify.passes.recheck.plain import Affine, Choose, Expr, Gate, as_affine, digit, sum_of, table, times, whole
 from hlo_verify.passes.recheck.transcribe import Opening
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.program.ir import Function, Op
+from hlo_verify.program.ir import AS_FLOATS, IN_FLOATS, Function, Op
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import MAXIMUM, MINIMUM, MULTIPLY
@@ -99,6 +99,9 @@ class Recorder:
         meaning = MEANINGS.get(op.name)
         if meaning is None:
             self.unwritten[op.name] += len(values)
+            return
+        if AS_FLOATS in op.attributes or op.attributes.get(IN_FLOATS):
+            self.unwritten[f"{op.name} as floats have it"] += len(values)
             return
         if any(value.type.dtype.startswith("complex") for value in (*operands, *values)):
             self.unwritten[f"{op.name} of complex numbers"] += len(values)

@@ -49,7 +49,7 @@ ODD = frozenset(
     ).split()
 )
 
-COMMUTATIVE = frozenset({"and", "or", "xor", "equal"})
+COMMUTATIVE = frozenset({"and", "or", "xor", "equal", "add_in_floats", "multiply_in_floats"})
 
 
 class Graph(Nodes):

@@ -88,7 +88,7 @@ def test_numbers_that_were_computed_otherwise() -> None:
         (lambda i: i / 3 >= 2, 6),
         (lambda i: i * 0.25 > 1.5, 7),
         (lambda i: jnp.linspace(0, 1, SIZE)[i] > 0.5, 8),
-        (lambda i: (0.3 * i).astype(jnp.int32) >= 2, 7),
+        (lambda i: (0.3 * i + 0.05).astype(jnp.int32) >= 2, 7),
         (lambda i: i.astype(jnp.float32) > 2.0**24, SIZE),
     ],
 )

@@ -103,7 +103,7 @@ def value(name: str, *args: Fraction) -> Any:
     if name in COMPARED:
         found = enclosures.compared(COMPARED[name], False)(*map(ball, args))
         return None if found is UNDEFINED else ball(int(found))
-    found = Balls().call(name, list(map(ball, args)))
+    found = Balls().call(name.removesuffix("_in_floats"), list(map(ball, args)))
     return found if found is not UNDEFINED and found.is_finite() else None
 
 
