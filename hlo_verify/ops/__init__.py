@@ -27,7 +27,7 @@ from hlo_verify.ops import (
 from hlo_verify.ops.in_floats import unless_made_so, unless_of_floats
 from hlo_verify.ops.values import Context, Rule, Value
 from hlo_verify.program.ir import Op
-from hlo_verify.program.op_families import JUMPS, communicates
+from hlo_verify.program.op_families import CHOOSES, JUMPS, communicates
 from hlo_verify.terms.term import ZERO
 
 
@@ -37,7 +37,8 @@ def _merge(*families: dict[str, Rule]) -> dict[str, Rule]:
         for name, rule in family.items():
             if name in rules:
                 raise ImportError(f"two rules for {name}")
-            rules[name] = _with_empty_results(unless_of_floats(unless_made_so(rule) if name in JUMPS else rule))
+            is_asked = name in (JUMPS - {"compare"}) | CHOOSES
+            rules[name] = _with_empty_results(unless_of_floats(unless_made_so(rule) if is_asked else rule))
     return rules
 
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from hlo_verify.ops.values import Context, Rule, Value, exact_integer, function_of, result, whole
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import AS_FLOATS, FINITE, IN_FLOATS, INFINITE, MADE_BY, Op
-from hlo_verify.program.op_families import ELEMENTWISE, plain_name
+from hlo_verify.program.op_families import CHOOSES, ELEMENTWISE, plain_name
 from hlo_verify.terms import algebra
 from hlo_verify.terms.doubts import FINITE_IN_FLOATS
 from hlo_verify.terms.functions import EQUAL_IN_FLOATS, GREATER_IN_FLOATS, typed
@@ -41,11 +41,19 @@ def rounded(op: Op, args: list[Value]) -> list[Value]:
     return result(op, apply(function, tuple(arg.term for arg in args)))
 
 
+def chosen(op: Op, args: list[Value]) -> list[Value]:
+    """What compares elements with each other, that were made as its mark says: functions of all elements."""
+    made_by = op.attributes[IN_FLOATS]
+    return [Value(type_, whole(f"{op.name}_in_floats", (made_by, n), args, type_)) for n, type_ in enumerate(op.types)]
+
+
 def unless_made_so(rule: Rule) -> Rule:
-    """The rule of a rounding, but of numbers that were made as a mark says."""
+    """The rule of a rounding, or of what compares elements, but of numbers that were made as a mark says."""
 
     def checked(op: Op, args: list[Value], context: Context) -> list[Value]:
-        return rounded(op, args) if op.attributes.get(IN_FLOATS) else rule(op, args, context)
+        if not op.attributes.get(IN_FLOATS):
+            return rule(op, args, context)
+        return chosen(op, args) if op.name in CHOOSES else rounded(op, args)
 
     return checked
 

@@ -65,11 +65,6 @@ IDENTITIES = _targets(Family.IDENTITY)
 BORDERS = _targets(Family.MANUAL)
 
 
-def at_edge(name: str) -> int:
-    """Which operand of an operation with edges lies within them or not: a divisor, and the first of all others."""
-    return int(name == "divide")
-
-
 def plain_name(name: str) -> str:
     """An operation's name without the dialect: `erf` is one function, of `chlo` as JAX writes it and of `mhlo` as HLO
     is read."""

@@ -113,7 +113,7 @@ ROWS: Mapping[str, Row] = {
         "collectives", "collectives", "collectives", Family.COLLECTIVE | Family.BY_PARTITION | Family.MOVES
     ),
     "and": Row("bits", "elementwise", "elementwise"),
-    "atan2": Row("elementwise", "elementwise", "elementwise"),
+    "atan2": Row("elementwise", "elementwise", "elementwise", Family.HAS_EDGES),
     "bitcast_convert": Row("conversion", "elementwise", NONE),
     "broadcast_in_dim": Row(
         "movement", "movement", "movement", Family.RESHAPES | Family.KEEPS_SPLATS | Family.KEEPS_INDICES

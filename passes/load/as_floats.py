@@ -68,17 +68,20 @@ def with_sizes(main: Function, made: Made) -> tuple[Function, dict[Name, Callabl
 
 def _adds_up(op: Op, made: Made) -> bool:
     """Whether an operation adds up elements of one tensor of floats."""
-    if op.name not in ("reduce", *_BETWEEN_DEVICES) or not is_float(op.types[0].dtype):
+    starts = op.name in ("reduce", "reduce_window")
+    if not (starts or op.name in _BETWEEN_DEVICES) or not is_float(op.types[0].dtype):
         return False
-    if len(op.operands) != 1 + (op.name == "reduce") or [inner.name for inner in op.regions[0].ops] != ["add"]:
+    if len(op.operands) != 1 + starts or [inner.name for inner in op.regions[0].ops] != ["add"]:
         return False
-    return op.name != "reduce" or made.number(op.operands[1]) == 0
+    return not starts or made.number(op.operands[1]) == 0
 
 
 def _addends(op: Op, shape: Sequence[int]) -> int:
     """How many numbers are added up, and one that is there in the beginning."""
     if op.name in _BETWEEN_DEVICES:
         return int(np.shape(op.attributes["replica_groups"])[-1]) + 1
+    if op.name == "reduce_window":
+        return math.prod(op.attributes["window_dimensions"]) + 1
     return math.prod(shape) // max(math.prod(op.types[0].shape), 1) + 1
 
 

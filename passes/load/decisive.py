@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hlo_verify.program.ir import Name, Op, operations
-from hlo_verify.program.op_families import HAS_EDGES, at_edge, plain_name
+from hlo_verify.program.op_families import HAS_EDGES, plain_name
 
 if TYPE_CHECKING:
     from hlo_verify.evaluate.maps import Array
@@ -24,27 +24,54 @@ _EDGES: Mapping[str, tuple[tuple[float, int], ...]] = {
 }
 """Where numbers begin, above or below, that are those of functions, which are none or infinite there or beyond; all
 others have their edge at 0."""
+_OF_TWO = ("atan2", "power")
 _HOLDS_EDGES = frozenset("acos acosh asin sqrt".split())
 """Functions that are numbers at their edges, near those inside."""
 
 
 def decisive(op: Op) -> Sequence[Name]:
-    """The operands whose elements an operation compares with each other, or that lie within its edges or not."""
-    if op.name in HAS_EDGES:
-        return (op.operands[at_edge(op.name)],)
-    return _compared(op)
+    """The operands whose elements an operation compares with each other, or that lie within its edges or not: of a
+    quotient the divisor, and of most others the first one."""
+    if op.name not in HAS_EDGES:
+        return _compared(op)
+    is_of_all = op.name in _OF_TWO
+    return op.operands if is_of_all else (op.operands[int(op.name == "divide")],)
 
 
-def may_be_beyond(name: str, values: Array) -> bool:
-    """Whether intervals of what an operation is of reach beyond an edge, and do not lie there as a whole."""
+def is_cut(op: Op, *, is_complex: bool) -> bool:
+    """Whether what an operation gives is another number, and a number, on either side of its edge: an angle, and roots
+    and logarithms of complex numbers."""
+    return op.name == "atan2" or (is_complex and op.name != "divide")
+
+
+def may_be_beyond(name: str, values: Sequence[Array | None]) -> bool:
+    """Whether intervals of what an operation is of, as far as they are known, reach beyond an edge, and do not lie
+    there as a whole. An exponent is asked where the base may be 0, a length where the height over it may be."""
+    first, second = (*values, None)[:2]
+    if first is None:
+        return False
+    return _reaches_beyond(plain_name(name), first) or (_may_be_zero(first) and _is_open_at_zero(second))
+
+
+def _reaches_beyond(name: str, values: Array) -> bool:
     from hlo_verify.evaluate.intervals import is_point
 
-    low, high, name = values["low"], values["high"], plain_name(name)
+    low, high = values["low"], values["high"]
     is_open = np.zeros(low.shape, np.bool_)
     for edge, side in _EDGES.get(name, ((0, _ABOVE),)):
         is_inside = low >= edge if side == _ABOVE else high <= edge
         is_open |= (low <= edge) & (edge <= high) & ~(is_inside & (name in _HOLDS_EDGES))
     return bool((is_open & ~is_point(values)).any())
+
+
+def _may_be_zero(values: Array) -> bool:
+    return bool(((values["low"] <= 0) & (values["high"] >= 0)).any())
+
+
+def _is_open_at_zero(values: Array | None) -> bool:
+    from hlo_verify.evaluate.intervals import is_point
+
+    return values is not None and bool(((values["low"] <= 0) & (values["high"] >= 0) & ~is_point(values)).any())
 
 
 def _compared(op: Op) -> Sequence[Name]:

@@ -15,16 +15,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hlo_verify.passes.load.as_floats import in_types, with_sizes
-from hlo_verify.passes.load.decisive import decisive, may_be_beyond
+from hlo_verify.passes.load.decisive import decisive, is_cut, may_be_beyond
 from hlo_verify.passes.load.forward import with_marks
 from hlo_verify.passes.load.made_by import Made, code
 from hlo_verify.passes.load.partly_made import PartlyMade
+from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import AS_FLOATS, FINITE, IN_FLOATS, INFINITE, Function, Module, Name, Op, value_types
 from hlo_verify.program.op_families import CHOOSES, COLLECTIVES, DECIDED, DEVICE_NUMBERS, ELEMENTWISE, HAS_EDGES
 
@@ -60,17 +60,33 @@ class _Jumps:
 
     def open(self) -> Iterator[Op]:
         """Those that come out one way or the other in floats, as far as is known."""
-        fixed = [op for op in self.made.jumps if self.made.unseen.isdisjoint(decisive(op))]
-        asked = [decisive(op) if op.name in DECIDED else op.results[:1] for op in fixed]
-        results = iter(self._evaluated([v for values in asked for v in values]))
-        known = {op.results: list(islice(results, len(values))) for op, values in zip(fixed, asked, strict=True)}
+        asked = {op.results: self._asked(op) for op in self.made.jumps}
+        known = iter(self._evaluated([v for values in asked.values() for v in values]))
         for op in self.made.jumps:
-            found = known.get(op.results, [None])
+            found = [next(known) for _ in asked[op.results]]
             if op.name in HAS_EDGES:
-                if any(_may_be_beyond(op, value) for value in found):
+                of = dict(zip(asked[op.results], found, strict=True))
+                if self._may_be_beyond(op, [of.get(v) for v in decisive(op)]):
                     yield op
-            elif not all(map(_is_ordered if op.name in CHOOSES else _is_decided, found)):
+            elif not found or not all(map(_is_ordered if op.name in CHOOSES else _is_decided, found)):
                 yield op
+
+    def _asked(self, op: Op) -> Sequence[Name]:
+        """The values that show how an operation comes out; none where that cannot be evaluated."""
+        of = [v for v in decisive(op) if v in self.made.known]
+        if not self.made.unseen.isdisjoint(of):
+            return ()
+        return of if op.name in DECIDED else op.results[:1]
+
+    def _may_be_beyond(self, op: Op, values: Sequence[Blocks | None]) -> bool:
+        """Whether some number is known to be at an edge, as far as floats have it. Of what is not known it is asked
+        where both sides of the edge have numbers."""
+        from hlo_verify.evaluate.intervals import INTERVALS
+
+        known = [None if v is None or v.values.dtype != INTERVALS else v.values for v in values]
+        if all(each is None for each in known):
+            return is_cut(op, is_complex=not is_float(op.types[0].dtype))
+        return may_be_beyond(op.name, known)
 
     def roundings(self, values: Sequence[Name]) -> Iterator[tuple[tuple[Name, ...], str]]:
         """The results of operations that give one of those values other than real numbers have it, and what there is
@@ -81,9 +97,7 @@ class _Jumps:
         for op in ops.values():
             found = [known.get(v) for v in op.results]
             if not all(map(_is_decided, found)):
-                is_known = all(value is not None for value in found)
-                size = "" if not is_known else FINITE if all(map(_is_finite, found)) else INFINITE
-                yield op.results, f"{size} {self._beside(op)}"
+                yield op.results, f"{_sizes(found)} {self._beside(op)}"
 
     def _beside(self, op: Op) -> str:
         """What a function of floats hangs on, beside its operands."""
@@ -113,13 +127,6 @@ class _Jumps:
             instead=instead | of_sums,
         )
         return list(found.results)
-
-
-def _may_be_beyond(op: Op, value: Blocks | None) -> bool:
-    """Whether some number is known to be at an edge, as far as floats have it; of what is not known it is not asked."""
-    from hlo_verify.evaluate.intervals import INTERVALS
-
-    return value is not None and value.values.dtype == INTERVALS and may_be_beyond(op.name, value.values)
 
 
 def _is_ordered(value: Blocks | None) -> bool:
@@ -152,10 +159,12 @@ def _is_decided(value: Blocks | None) -> bool:
     return value.values.dtype != INTERVALS or bool(is_point(value.values).all())
 
 
-def _is_finite(value: Blocks | None) -> bool:
-    """Whether no element may be infinite, or no number."""
+def _sizes(found: Sequence[Blocks | None]) -> str:
+    """Whether all elements are finite, or some may be infinite; nothing where that is not known."""
     from hlo_verify.evaluate.intervals import INTERVALS
 
-    if value is None or value.values.dtype != INTERVALS:
-        return False
-    return all(bool(np.isfinite(value.values[side]).all()) for side in ("low", "high"))
+    known = [v.values for v in found if v is not None and v.values.dtype == INTERVALS]
+    sides = [each[side] for each in known for side in ("low", "high")]
+    if len(known) < len(found) or any(np.isnan(side).any() for side in sides):
+        return ""
+    return FINITE if all(np.isfinite(side).all() for side in sides) else INFINITE

@@ -26,6 +26,7 @@ from hlo_verify.program.op_families import (
     DECIDED,
     DEVICE_NUMBERS,
     FILLS,
+    HAS_EDGES,
     INDEXED,
     JUMPS,
     KEEPS_SPLATS,
@@ -41,8 +42,8 @@ from hlo_verify.program.op_families import (
 SELECTS = MOVES | PARTS | KEEPS_SPLATS | INDEXED - {"scatter"}
 SELECTS |= frozenset("abs bitcast_convert clamp complex imag maximum minimum negate real select sort".split())
 """Operations that round nothing."""
-PUTS_TOGETHER = frozenset("concatenate dynamic_update_slice pad select".split())
-"""Those of them whose elements are of one operand or of another one, whatever these are."""
+PUTS_TOGETHER = frozenset("complex concatenate dynamic_update_slice pad select".split())
+"""Those of them whose elements, or their parts, are of one operand or of another one, whatever these are."""
 _EXTREMA = ("maximum", "minimum")
 _WIDE = 23
 """More binary digits than a place has."""
@@ -159,8 +160,8 @@ class Made:
 
     def _decide(self, op: Op) -> None:
         """What is put in an order, taken from, or divided, by numbers that hang on no argument."""
-        asked = decisive(op)
-        if asked and self.known.issuperset(asked) and self._is_jump(op):
+        is_known = self.known.intersection if op.name in HAS_EDGES else self.known.issuperset
+        if (asked := decisive(op)) and is_known(asked) and self._is_jump(op):
             self.jumps.append(op)
 
     def _note(self, value: Name, *, is_rounded: bool, is_unseen: bool) -> None:
@@ -200,11 +201,11 @@ class Made:
     def _loses_digits(self, op: Op) -> bool:
         """Whether a conversion is one to a type with fewer digits; integers of which nothing is known are taken for no
         larger than places are."""
-        (value,), new = op.operands, op.types[0].dtype
-        old = self.types[value].dtype
-        if not is_float(new):
-            return new != old
-        if is_inexact(old):
+        (value,) = op.operands
+        old, new = (
+            dtype.removeprefix("complex<").removesuffix(">") for dtype in (self.types[value].dtype, op.types[0].dtype)
+        )
+        if is_float(old):
             return mantissa_bits(new) < mantissa_bits(old)
         return mantissa_bits(new) < _WIDE or _digits(self._sizes.get(value, 0)) > mantissa_bits(new) + 1
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from hlo_verify.passes.load.forward import Forward, with_marks
-from hlo_verify.program.element_types import DTYPES, finfo, is_float
+from hlo_verify.program.element_types import DTYPES, finfo, is_float, is_inexact
 from hlo_verify.program.ir import NARROWED, Module, Name, Op, TensorType, value_types
 
 _ASKS = ("is_finite", "compare")
@@ -32,18 +32,16 @@ class _Narrowest(Forward):
     types: Mapping[Name, TensorType] = field(kw_only=True)
 
     def add(self, op: Op) -> None:
-        """What an operation gives went where any of its numbers did; a conversion is one step more."""
+        """What an operation gives went where any of its numbers did; one that gives narrower ones is a step more."""
         through = [self.told[v] for v in op.operands if v in self.told]
-        if op.name == "convert" and is_float(new := op.types[0].dtype):
-            old = self.types[op.operands[0]].dtype
-            if is_float(old) and _most(new) < _most(old):
-                through.append(new)
+        before = max((_most(dtype) for v in op.operands if is_float(dtype := self.types[v].dtype)), default=0)
+        through += [dtype for type_ in op.types if is_float(dtype := type_.dtype) and _most(dtype) < before]
         if not through:
             return
         least = self.one_of(op, through)
         if op.name in _ASKS:
             self.marks[op.results] = least
-        self.told |= {v: least for v, type_ in zip(op.results, op.types, strict=True) if is_float(type_.dtype)}
+        self.told |= {v: least for v, type_ in zip(op.results, op.types, strict=True) if is_inexact(type_.dtype)}
 
     def of(self, value: Name) -> str:
         return self.told.get(value, "")

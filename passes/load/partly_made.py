@@ -14,10 +14,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
+from hlo_verify.passes.load.decisive import decisive
 from hlo_verify.passes.load.forward import Forward
-from hlo_verify.passes.load.made_by import PUTS_TOGETHER, Made, in_order, is_function, short, text
-from hlo_verify.program.element_types import is_float
-from hlo_verify.program.ir import Name, Op, TensorType
+from hlo_verify.passes.load.made_by import PUTS_TOGETHER, SELECTS, Made, in_order, is_function, short, text
+from hlo_verify.program.element_types import is_inexact
+from hlo_verify.program.ir import Name, Op, TensorType, used
+from hlo_verify.program.op_families import CHOOSES
+
+_KEEPS_ZEROS = ("convert", "divide", "reduce")
 
 
 @dataclass(slots=True)
@@ -29,20 +35,50 @@ class PartlyMade(Forward):
     types: Mapping[Name, TensorType] = field(kw_only=True)
     begins: list[Name] = field(default_factory=list)
     """Rounded values that hang on no argument, and are elements of such tensors, or meet them."""
+    beside: set[Name] = field(default_factory=set)
+    """Values of which some elements are of arguments, and others exact numbers."""
 
     def add(self, op: Op) -> None:
         """An operation that is handed what hangs on arguments."""
-        floats = [v for v in op.operands if is_float(self.types[v].dtype)]
-        is_made = self.made.known.issuperset(op.operands)
-        if is_made or not any(map(self.of, floats)) or not is_function(op):
+        floats = [v for v in op.operands if is_inexact(self.types[v].dtype)]
+        if self.made.known.issuperset(op.operands) or not floats or not is_function(op):
             return
-        is_each = any(v in self.told for v in floats) and all(v in self.told or v in self.made.known for v in floats)
-        if is_each and self.made.compares_or_rounds(op):
-            self.marks[op.results] = short(*in_order(op, map(self._way, op.operands)))
-        if is_each or _puts_together(op):
+        if self._has_numbers_beside(op, floats):
+            self.beside.update(op.results)
+        if any(map(self.of, floats)):
+            self._tell(op, floats)
+
+    def _tell(self, op: Op, floats: Sequence[Name]) -> None:
+        asked = decisive(op) if op.name in CHOOSES else op.operands if self.made.compares_or_rounds(op) else ()
+        if self._is_each(asked) and any(map(self.of, asked)):
+            self.marks[op.results] = short(*in_order(op, map(self._way, asked)))
+        if self._is_each(floats) or _puts_together(op):
             self.begins += self.made.rounded.intersection(floats)
             way = self._way_of(op, floats)
-            self.told |= {v: way for v, type_ in zip(op.results, op.types, strict=True) if is_float(type_.dtype)}
+            self.told |= {v: way for v, type_ in zip(op.results, op.types, strict=True) if is_inexact(type_.dtype)}
+
+    def _is_each(self, values: Sequence[Name]) -> bool:
+        """Whether elements of all those values may hang on no argument, where not all of them do."""
+        are_partly = [v in self.told or v in self.beside for v in values]
+        return any(are_partly) and all(is_ or v in self.made.known for is_, v in zip(are_partly, values, strict=True))
+
+    def _has_numbers_beside(self, op: Op, floats: Sequence[Name]) -> bool:
+        """Whether elements of arguments stand beside exact numbers: most often zeros, to which others are added. A
+        product with exact numbers may be 0 in some elements."""
+        if _puts_together(op) or op.name == "multiply":
+            known = self.made.known.intersection(floats)
+            exact = [v for v in known if op.name != "multiply" or not self._is_not_zero(v)]
+            return bool(exact) or not self.beside.isdisjoint(floats)
+        if op.name == "add":
+            return self._is_each(floats)
+        return not self.beside.isdisjoint(floats) and (op.name in SELECTS or op.name in _KEEPS_ZEROS)
+
+    def _is_not_zero(self, value: Name) -> bool:
+        """Whether a factor is another number than 0 in all elements, or was rounded, which 0 is not."""
+        number = self.made.number(value)
+        if number is None:
+            return value in self.made.rounded
+        return bool(number.real and number.imag) if np.iscomplexobj(number) else bool(number)
 
     def of(self, value: Name) -> str:
         """What is one number, as it is written down and converted, is as exact as that: masks are made so."""
@@ -69,9 +105,9 @@ class PartlyMade(Forward):
         return self.of(value) or (self.made.structure(value) if number is None else str(number))
 
     def _code(self, op: Op) -> str:
-        return text(op, {v: self._way(v) for v in op.operands})
+        return text(op, {v: self._way(v) for v in used(op)})
 
 
 def _puts_together(op: Op) -> bool:
-    """Whether elements are of one operand or of another one, a scatter's that overwrites among them."""
-    return op.name in PUTS_TOGETHER or (op.name == "scatter" and not op.regions[0].ops)
+    """Whether elements are of one operand or of another one, or of both, as where a scatter adds."""
+    return op.name in PUTS_TOGETHER or op.name == "scatter"

@@ -53,6 +53,7 @@ NARROW: dict[str, tuple[Change, str]] = {
     "f8": (through(jnp.float8_e5m2), "f8E5M2"),
     "bf16, f16": (through(jnp.bfloat16, jnp.float16, jnp.bfloat16), "f16"),
     "bf16": (through(jnp.bfloat16), "bf16"),
+    "complex": (lambda x: lax.complex(through(jnp.float16)(x), x).real, "f16"),
     "loop": (in_turns, "f16"),
     "later turns": (in_later_turns, "f16"),
     "no turn": (in_no_turn, "f16"),

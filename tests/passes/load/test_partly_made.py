@@ -52,6 +52,11 @@ MIXED = [
     lambda x: jnp.stack([x, places() / 82])[1] * 2,
     lambda x: jnp.sum(jnp.stack([jnp.stack([x, places() / 41]), jnp.stack([x, 0 * places()])]), axis=0)[1],
     lambda x: lax.cond(x[0] * 0 == 0, lambda: places() / 41, lambda: x),
+    lambda x: (lax.pad(x, 0.0, [(0, PLACES, 0)]) + lax.pad(places() / 41, 0.0, [(PLACES, 0, 0)]))[PLACES:],
+    lambda x: jnp.zeros(2 * PLACES).at[:PLACES].set(x).at[PLACES:].add(places() / 41)[PLACES:],
+    lambda x: (jnp.stack([x, places() / 41]) * jnp.stack([x, 0 * x + 1]))[1],
+    lambda x: (jnp.tril(x[:, None] * x) + jnp.triu(jnp.ones((PLACES, 1)) * places() / 41, 1))[0, :] * (places() > 0),
+    lambda x: jnp.stack([lax.complex(x, x), lax.complex(places() / 41, x)])[1].real,
     in_the_next_turn,
     in_a_later_turn,
     handed_to_a_region,
@@ -73,6 +78,16 @@ def test_elements_that_hang_on_no_argument_beside_others(mixed: OfArgument) -> N
     if mixed is not handed_to_a_region:
         copied = jax.shard_map(program, mesh=MESH, in_specs=P(), out_specs=P(), check_vma=False)
         assert hlo_verify.check(program, copied, GIVEN, refute=False).verdict is Verdict.PROVED
+
+
+def test_which_is_greatest_of_elements_that_hang_on_no_argument() -> None:
+    def program(x: jax.Array) -> jax.Array:
+        rows = jnp.stack([x, jnp.abs(places() / 41 * 41 - places())])
+        return x + jnp.argmax(rows, axis=1)[1]
+
+    for other, expected in ((lambda x: x, Verdict.UNKNOWN), (program, Verdict.PROVED)):
+        copied = jax.shard_map(other, mesh=MESH, in_specs=P(), out_specs=P(), check_vma=False)
+        assert hlo_verify.check(program, copied, GIVEN, refute=False).verdict is expected
 
 
 def test_how_they_were_made_is_told() -> None:
