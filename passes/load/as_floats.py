@@ -81,7 +81,7 @@ def _addends(op: Op, shape: Sequence[int]) -> int:
     if op.name in _BETWEEN_DEVICES:
         return int(np.shape(op.attributes["replica_groups"])[-1]) + 1
     if op.name == "reduce_window":
-        return math.prod(op.attributes["window_dimensions"]) + 1
+        return int(math.prod(op.attributes["window_dimensions"])) + 1
     return math.prod(shape) // max(math.prod(op.types[0].shape), 1) + 1
 
 

@@ -26,6 +26,7 @@ from hlo_verify.program.op_families import (
     DECIDED,
     DEVICE_NUMBERS,
     FILLS,
+    FORWARDS,
     HAS_EDGES,
     INDEXED,
     JUMPS,
@@ -39,7 +40,7 @@ from hlo_verify.program.op_families import (
     is_new,
 )
 
-SELECTS = MOVES | PARTS | KEEPS_SPLATS | INDEXED - {"scatter"}
+SELECTS = MOVES | FORWARDS | PARTS | KEEPS_SPLATS | INDEXED - {"scatter"}
 SELECTS |= frozenset("abs bitcast_convert clamp complex imag maximum minimum negate real select sort".split())
 """Operations that round nothing."""
 PUTS_TOGETHER = frozenset("complex concatenate dynamic_update_slice pad select".split())

@@ -23,7 +23,8 @@ from hlo_verify.program.element_types import is_inexact
 from hlo_verify.program.ir import Name, Op, TensorType, used
 from hlo_verify.program.op_families import CHOOSES
 
-_KEEPS_ZEROS = ("convert", "divide", "reduce")
+_ADDS = ("add", "subtract")
+_KEEPS_ZEROS = ("all_reduce", "convert", "divide", "reduce", "reduce_scatter")
 
 
 @dataclass(slots=True)
@@ -52,7 +53,8 @@ class PartlyMade(Forward):
         asked = decisive(op) if op.name in CHOOSES else op.operands if self.made.compares_or_rounds(op) else ()
         if self._is_each(asked) and any(map(self.of, asked)):
             self.marks[op.results] = short(*in_order(op, map(self._way, asked)))
-        if self._is_each(floats) or _puts_together(op):
+        is_kept = op.name == "scatter" and bool(self.of(op.operands[0]))
+        if self._is_each(floats) or _puts_together(op) or is_kept:
             self.begins += self.made.rounded.intersection(floats)
             way = self._way_of(op, floats)
             self.told |= {v: way for v, type_ in zip(op.results, op.types, strict=True) if is_inexact(type_.dtype)}
@@ -69,8 +71,10 @@ class PartlyMade(Forward):
             known = self.made.known.intersection(floats)
             exact = [v for v in known if op.name != "multiply" or not self._is_not_zero(v)]
             return bool(exact) or not self.beside.isdisjoint(floats)
-        if op.name == "add":
+        if op.name in _ADDS:
             return self._is_each(floats)
+        if op.name == "scatter":
+            return op.operands[0] in self.beside or op.operands[0] in self.made.known
         return not self.beside.isdisjoint(floats) and (op.name in SELECTS or op.name in _KEEPS_ZEROS)
 
     def _is_not_zero(self, value: Name) -> bool:
@@ -90,6 +94,9 @@ class PartlyMade(Forward):
         for new, *values in zip(to, *given, strict=True):
             if new in self.told:
                 self.begins += self.made.rounded.intersection(values)
+            known = self.made.known.intersection(values)
+            if not self.beside.isdisjoint(values) or (op.name != "while" and known and len(known) < len({*values})):
+                self.beside.add(new)
 
     def one_of(self, op: Op, told: Sequence[str]) -> str:
         return told[0] if len(told) == 1 else self._code(op)
@@ -109,5 +116,5 @@ class PartlyMade(Forward):
 
 
 def _puts_together(op: Op) -> bool:
-    """Whether elements are of one operand or of another one, or of both, as where a scatter adds."""
-    return op.name in PUTS_TOGETHER or op.name == "scatter"
+    """Whether elements are of one operand or of another one, a scatter's that overwrites among them."""
+    return op.name in PUTS_TOGETHER or (op.name == "scatter" and not op.regions[0].ops)
