@@ -236,7 +236,7 @@ class Limits:
     fitted_values: int = 1 << 16
     """Values of a variable that are tried where a table may be arithmetic."""
     scattered_places: int = 1 << 16
-    """Updates of a scatter whose places are computed one by one to see whether they differ."""
+    """Indices computed one by one to see whether they are sorted, and whether updates of a scatter differ in place."""
     named_weight: int = 40
     """Atoms and their indices in a term, past which it is given a name; one function may have four times that."""
     opened_weight: int = 1024

@@ -7,13 +7,27 @@ from itertools import product
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.index.tables import Ints, evaluate_all
+from hlo_verify.limits import allows
 from hlo_verify.ops.at_best import at_best
 from hlo_verify.ops.in_order import in_order
 from hlo_verify.ops.slots import at_own_slots
-from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, integer_range, lighten, position
+from hlo_verify.ops.values import (
+    Context,
+    Rule,
+    UnsupportedError,
+    Value,
+    as_index,
+    integer_range,
+    lighten,
+    position,
+    position_var,
+)
 from hlo_verify.program.ir import Location, Module, Op, operations, value_types
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import Poly
@@ -81,14 +95,56 @@ def _numbers(op: Op) -> Mapping[str, Any]:
     return found
 
 
-def heed_claims(op: Op, context: Context, count: int, is_unique: Callable[[], bool] = lambda: False) -> None:
-    """Raise `UnsupportedError` where the devices take something of so many indices for granted that is not known to
+def heed_claims(
+    op: Op, context: Context, indices: Value, operand: tuple[int, ...], is_unique: Callable[[], bool] = lambda: False
+) -> None:
+    """Raise `UnsupportedError` where the devices take something of several indices for granted that is not known to
     hold, and that the logical module does not take for granted: it is defined for other indices, and they are not."""
-    for name in unheard_of(op, context.claims) if count > 1 else ():
-        if name != "unique_indices" or not is_unique():
+    numbers = _numbers(op)
+    vector = numbers["index_vector_dim"]
+    for name in unheard_of(op, context.claims) if count_of(indices, vector) > 1 else ():
+        along = numbers.get("start_index_map", numbers.get("scatter_dims_to_operand_dims"))
+        holds = is_unique() if name == "unique_indices" else are_sorted(indices, vector, along, operand)
+        if not holds:
             raise UnsupportedError(
                 f"{op.name} with {name}, which no {op.name} of the logical module says of them", Unsupported.USE
             )
+
+
+def are_sorted(indices: Value, vector: int, along: Sequence[int], operand: Sequence[int]) -> bool:
+    """Whether no index is less than the one before it, computed one by one: of the components, which index those
+    dimensions of the operand, the first that differ decide.
+
+    The first may be that of the index or that of the operand: both have to agree. So have the indices as they are and
+    as a gather clamps them, which of several components only those surely do that are inside.
+    """
+    batch = [position(k, size) for k, size in enumerate(indices.shape) if k != vector]
+    variables = [position_var(k, size) for k, size in enumerate(indices.shape) if k != vector]
+    if not allows("scattered_places", count_of(indices, vector)):
+        return False
+    columns = []
+    for n, k in enumerate(along):
+        e = as_index(Value(indices.type, index_at(indices, batch, vector, n).term))
+        if len(along) > 1 and not (e.lo >= 0 and e.hi < operand[k]):
+            return False
+        # what depends on no place is the same for every index, as where a device's own begin
+        moving = expr.build(e.const, [(atom, c) for atom, c in e.items if not atom.free.isdisjoint(variables)])
+        values = evaluate_all(moving, variables)
+        if values is None:
+            return False
+        columns.append(values.reshape(-1))
+    return all(_never_less(order) for order in (columns, [columns[n] for n in np.argsort(along)]))
+
+
+def _never_less(columns: Sequence[Ints]) -> bool:
+    """Whether of rows none is less than the one before it."""
+    tied = np.ones(len(columns[0]) - 1, dtype=bool)
+    for values in columns:
+        step = np.diff(values)
+        if (tied & (step < 0)).any():
+            return False
+        tied &= step == 0
+    return True
 
 
 def _gather(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -96,7 +152,7 @@ def _gather(op: Op, args: list[Value], context: Context) -> list[Value]:
     (result,) = op.types
     operand, start_indices = args
     numbers = op.attributes["dimension_numbers"]
-    heed_claims(op, context, count_of(start_indices, numbers["index_vector_dim"]))
+    heed_claims(op, context, start_indices, operand.shape)
     sizes = op.attributes["slice_sizes"]
     offset_dims = numbers["offset_dims"]
     collapsed, batching = numbers["collapsed_slice_dims"], numbers["operand_batching_dims"]

@@ -24,7 +24,7 @@ from hlo_verify.index.tables import evaluate_all
 from hlo_verify.limits import allows
 from hlo_verify.ops.comparison import choices_of
 from hlo_verify.ops.elementwise import choice
-from hlo_verify.ops.indexing import count_of, equals, heed_claims, index_at
+from hlo_verify.ops.indexing import equals, heed_claims, index_at
 from hlo_verify.ops.permutations import by_rank, summed
 from hlo_verify.ops.regions import added, combine, monoids, neutral, operand_term, reduce_terms, region_terms
 from hlo_verify.ops.same_updates import one_of
@@ -128,8 +128,7 @@ def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
         return [Value(type_, operand_of_type(v, type_.dtype)) for type_, v in zip(op.types, operands, strict=True)]
     reducers = _reducers(op.regions[0], context)
     place = landing(op, operands[0], indices, updates[0].shape)
-    number = count_of(indices, op.attributes["scatter_dimension_numbers"]["index_vector_dim"])
-    heed_claims(op, context, number, lambda: at_most_once(place))
+    heed_claims(op, context, indices, operands[0].shape, lambda: at_most_once(place))
     landed: list[Poly] | None
     if reducers is None:
         reducers, landed = ("sum",) * count, _added(op, place, updates, context)
