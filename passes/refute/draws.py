@@ -63,6 +63,8 @@ class Draw:
     """Whether numbers are such as wrap, or are halves, but for integers that index something."""
     zeros: Zeroed | None = None
     """Which floats are 0, where the user allows it."""
+    flags: bool | None = None
+    """What every truth value is, where they are all alike."""
 
 
 EVEN = (
@@ -86,6 +88,10 @@ a type what wraps or is rounded."""
 
 AT_ZERO = tuple(Draw(1.0, 8, 8, zeros=zeros) for zeros in Zeroed)
 """Where a slope jumps, programs may differ at that place alone: `maximum(x, 0)` and `abs(x)` have others at 0."""
+
+ALIKE = tuple(Draw(1.0, 8, 8, flags=flag) for flag in (False, True))
+"""Where nothing is left of what a mask keeps, or nothing is masked, programs may differ there alone: of sixteen flags
+that are drawn one by one, all are false once in 65,536 draws."""
 
 LATER = (*(replace(draw, uneven=True, faint=True) for draw in EVEN), *AT_ZERO)
 
@@ -221,7 +227,8 @@ class Drawing:
         tried once more with as many values as an evaluation may have (`Limits`)."""
         if self._draws is None:
             sizes = sizes_of_constants(self.pair)
-            self._draws = (*EVEN, *(Draw(size, 8, 8) for size in sizes), *LATER)
+            has_flags = any(type_.dtype == "i1" for type_ in self.pair.logical.main.argument_types)
+            self._draws = (*EVEN, *(Draw(size, 8, 8) for size in sizes), *(ALIKE if has_flags else ()), *LATER)
         return self._draws
 
     def zeros_for(
@@ -278,6 +285,11 @@ class Drawing:
         )
         types = logical.main.argument_types
         inputs = (filled(blocks, 0, types[n], allowed[n]) if n in zero else blocks for n, blocks in enumerate(drawn))
+        if draw.flags is not None:
+            inputs = (
+                filled(blocks, int(draw.flags), types[n], allowed[n]) if types[n].dtype == "i1" else blocks
+                for n, blocks in enumerate(tuple(inputs))
+            )
         return tuple(inputs) if draw.zeros is None else self._zeroed(draw.zeros, tuple(inputs), known)
 
     def _zeroed(self, zeros: Zeroed, inputs: Inputs, known: Known) -> Inputs:

@@ -138,6 +138,30 @@ def test_zeros_are_drawn_where_they_are_allowed() -> None:
             assert zeros is Zeroed.ELEMENTS or not any(inputs[n].values.any() for n in some)
 
 
+ANY_AND_ALL = """
+    %false = stablehlo.constant dense<false> : tensor<i1>
+    %true = stablehlo.constant dense<true> : tensor<i1>
+    %or = stablehlo.reduce(%m init: %false) applies stablehlo.or across dimensions = [0] :
+      (tensor<40xi1>, tensor<i1>) -> tensor<i1>
+    %and = stablehlo.reduce(%m init: %true) applies stablehlo.and across dimensions = [0] :
+      (tensor<40xi1>, tensor<i1>) -> tensor<i1>
+"""
+
+
+@pytest.mark.parametrize(("flag", "constant"), [("or", "true"), ("and", "false")])
+def test_what_differs_where_all_flags_are_alike_is_found(flag: str, constant: str) -> None:
+    """Whether any flag of forty holds is told from what is always true where none does; whether all do, from what never
+    is where they do."""
+    given, found = f"%m: tensor<40xi1> {on(REPLICATED)}", f"tensor<i1> {on(REPLICATED)}"
+    both = (load(module(given, found, f"{ANY_AND_ALL}    return %{name} : tensor<i1>", 1)) for name in (flag, constant))
+    assert Search(pair_of(*both)).find([0]) == {0}
+
+
+def test_flags_alike_are_drawn_where_there_are_flags() -> None:
+    modules = pair("tensor<8xf32>", "vwxu", "y", DECIDED, "GT", "GE")
+    assert all(draw.flags is None for draw in Drawing(modules).draws)
+
+
 NORMALIZED = """
     %c = stablehlo.constant dense<1.0e-8> : TYPE
     %a = stablehlo.abs %x : TYPE
