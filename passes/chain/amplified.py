@@ -22,9 +22,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import reduce
 from math import ceil, log2
-from operator import or_
 from typing import TYPE_CHECKING
 
 from hlo_verify.equality.opening import opened
@@ -35,14 +33,14 @@ from hlo_verify.passes.chain.constant_values import Computed, Key
 from hlo_verify.passes.chain.moving_sums import Addend, growth
 from hlo_verify.passes.chain.near_zero import CHOOSING, COMPARISONS, hangs_on_what_is_near_zero
 from hlo_verify.passes.chain.steady_signs import keeps_its_sign
+from hlo_verify.passes.chain.steep import TAME, Slopes
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import IN_FLOATS, Function, Module, Name, Op
 from hlo_verify.session import Session
-from hlo_verify.terms import algebra, signs
+from hlo_verify.terms import algebra
 from hlo_verify.terms.places import values_in_places
 from hlo_verify.terms.renaming import Leaves, Renaming
-from hlo_verify.terms.signs import BEYOND, NEGATIVE, POSITIVE
 from hlo_verify.terms.term import (
     ONE,
     Apply,
@@ -61,20 +59,8 @@ from hlo_verify.terms.term import (
 if TYPE_CHECKING:
     from hlo_verify.passes.chain.rounded_tables import Part
 
-_TAME = frozenset({"sqrt", "rsqrt", "cbrt", "inverse", "maximum", "minimum", "abs"})
-"""Functions that make the rounding of a constant no larger."""
-
-
 _STEPS = frozenset({"floor", "ceil", "round_nearest_afz", "round_nearest_even", "truncate", "remainder", "sign"})
 """Functions that are other numbers on either side of a place, however close."""
-
-_STEEP = frozenset({"acos", "acosh", "asin", "atan2", "atanh", "digamma", "erf_inv", "lgamma", "tan"})
-"""Functions whose slopes have no bound at places other than 0, or that end there: a number of one side of it, and of a
-rounding of that none."""
-
-_STEEP_AT_ZERO = frozenset({"cbrt", "log", "log_plus_one"})
-"""The same at 0, or at -1: no rounding comes near to it where all that is added up has one sign.
-Roots and inverses are none of these: variances are written as differences under them."""
 
 SHIFTS = 0.137, 0.637
 """Where powers of two are parted from the next, in two ways: numbers that are nearly alike are so in one of them."""
@@ -192,48 +178,9 @@ class _Looking:
             return _A_CHOICE
         if self.near_zero and hangs_on_what_is_near_zero(p, self.near_zero):
             return _NEAR_ZERO
-        if self._is_steep(p):
+        if Slopes(self.roundings, self._is_still, self._exact_terms().poly).is_steep(p):
             return _A_SLOPE
         return _A_STEP if self._is_a_step(p) else self._sums(p)
-
-    def _is_steep(self, p: Poly) -> bool:
-        """Whether what moves is the argument of a function that may be steep there, however little it is."""
-        moving = (
-            (atom.function.name, arg)
-            for mono, _ in p.items
-            for atom, _ in mono
-            if isinstance(atom, Apply)
-            for arg in atom.args
-            if not self._is_still(arg)
-        )
-        return any(name in _STEEP or (name in _STEEP_AT_ZERO and not self._is_away(name, arg)) for name, arg in moving)
-
-    def _is_away(self, name: str, arg: Poly) -> bool:
-        if name == "log_plus_one":
-            return self._keeps_its_side(algebra.add(arg, ONE))
-        return self._keeps_its_side(arg)
-
-    def _keeps_its_side(self, p: Poly) -> bool:
-        """Whether what is added up has one sign, but for common factors, or is seen to be away from 0 as a variance and
-        something is, or is one product, and so what that is of: no rounding of it is far off for how large it is."""
-        if len(p.items) > 1 and signs.of(self._exact_terms().poly(p)) not in (POSITIVE, NEGATIVE):
-            common = frozenset.intersection(*(frozenset(mono) for mono, _ in p.items))
-            own = ((tuple(item for item in mono if item not in common), c) for mono, c in p.items)
-            found = reduce(or_, (signs.of(self._exact_terms().poly(make_poly((item,)))) for item in own))
-            if found & BEYOND or (found & NEGATIVE and found & POSITIVE):
-                return False
-        moving = (atom for mono, _ in p.items for atom, _ in mono)
-        return all(self._is_still(of_atom(atom)) or self._stays(atom) for atom in moving)
-
-    def _stays(self, atom: Atom) -> bool:
-        """The same of what a product is of."""
-        if isinstance(atom, Read):
-            bodies = atom.tensor.bodies
-            return atom.tensor in self.roundings or (bool(bodies) and all(map(self._keeps_its_side, bodies)))
-        if not isinstance(atom, Apply) or atom.function.properties.positive:
-            return isinstance(atom, Apply)
-        keeps = atom.function.name in _TAME or atom.function.properties.keeps_sign
-        return keeps and all(map(self._keeps_its_side, atom.args))
 
     def _is_a_step(self, p: Poly) -> bool:
         """Whether what moves is the argument of a step, but for signs that no rounding changes, or of what floats give,
@@ -330,7 +277,7 @@ class _Looking:
         for mono, _ in p.items:
             for atom, _ in mono:
                 given = (*values_in_places(atom), *(atom.args if isinstance(atom, Apply) else ()))
-                tame = isinstance(atom, Apply) and atom.function.name in _TAME
+                tame = isinstance(atom, Apply) and atom.function.name in TAME
                 moves = not tame and not all(map(self._is_still, given))
                 if moves and all(is_number(exact.poly(q)) for q in given):
                     return True
