@@ -49,10 +49,13 @@ class Match:
 
 
 def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> Match | None:
-    """The loop as the logical loop of as many iterations has it with which most components agree."""
+    """The loop as the logical loop of as many iterations has it with which most components agree. Another one is looked
+    at no longer than it may be better: a component of which nothing holds stays lost, whatever is guessed of others."""
     best: Match | None = None
     for loop in _candidates(op, context, shape):
-        match = _induct(op, args, context, shape, loop)
+        match = _induct(op, args, context, shape, loop, len(best.lost) if best else len(args) + 1)
+        if match is None:
+            continue
         if loop.test is not None and not _end_together(op, match, context):
             continue
         if best is None or len(match.lost) < len(best.lost):
@@ -90,7 +93,9 @@ def _partners(op: Op, context: Context, shape: Shape) -> list[Loop]:
     return [*alike, *others[: limit_of("loop_partners")]]
 
 
-def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loop) -> Match:
+def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loop, fewest: int) -> Match | None:
+    """What the loop has of a logical one; None where that is known to lose as many components as the `fewest` that any
+    has lost before."""
     if context.kept is None or not context.kept.holds_in(context):
         context = replace(context)
         context.kept = Kept(context)
@@ -104,7 +109,7 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
     now, next_ = expr.of_var(loop.t), Shards(loop.after, effort)
     unknown = {k: _unknown("carried", k, op) for k in open_}
     wrong: list[int] = []
-    while True:
+    while len(open_) - len(guesses) < fewest:
         state = []
         for k, type_ in enumerate(op.types):
             if k in shape.invariant:
@@ -119,7 +124,8 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
             after = iterate(op, state, context, now)
             wrong.extend(k for k, guess in guesses.items() if not next_.agree(after[k], guess))
         if not wrong:
-            break
+            results = _results(op, args, context, shape, loop, guesses)
+            return Match(loop, state, results, frozenset(open_) - set(guesses))
         if not book_of(context).may_try:
             guesses.clear()
             continue
@@ -127,7 +133,7 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
         if not any(_take_next(guesses, options, k) for k in wrong):
             for k in wrong:
                 del guesses[k]
-    return Match(loop, state, _results(op, args, context, shape, loop, guesses), frozenset(open_) - set(guesses))
+    return None
 
 
 def _results(

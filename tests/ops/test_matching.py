@@ -17,6 +17,7 @@ from jax.sharding import PartitionSpec as P
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.equality import cases
+from hlo_verify.ops import matching
 from hlo_verify.terms.term import Poly
 from tests.support.lowering import floats
 
@@ -196,3 +197,42 @@ def test_components_are_compared_once_while_others_are_given_up(monkeypatch: pyt
     *carried, result = sorted(compared.values())
     assert carried[-1] == 1
     assert result <= 3  # in a brief look, case by case, and on each device
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_another_loop_is_looked_at_no_longer_than_it_may_be_better(
+    monkeypatch: pytest.MonkeyPatch, is_right: bool
+) -> None:
+    """Of the second loop's components two start from something else, which is more than the first one loses."""
+    walked: list[int] = []
+    iterate, induct = matching.iterate, matching._induct
+
+    def counted(*given: Any) -> list[Any]:
+        walked[-1] += 1
+        return iterate(*given)
+
+    def induction(*given: Any) -> matching.Match | None:
+        walked.append(0)
+        return induct(*given)
+
+    def loops(first: jax.Array, second: jax.Array, mean: Function = lambda h: h) -> jax.Array:
+        def turn(h: tuple[jax.Array, jax.Array], _: Any) -> tuple[tuple[jax.Array, jax.Array], None]:
+            return (jnp.sin(h[0]), mean(jnp.cos(h[1]) * h[0])), None
+
+        before = lax.scan(turn, (first, second), None, length=STEPS)[0]
+        after = lax.scan(turn, (before[1] * 2, before[0] * 3), None, length=STEPS)[0]
+        return before[0] + after[0] + after[1]
+
+    def distributed(first: jax.Array, second: jax.Array) -> jax.Array:
+        return loops(first, second) if is_right else loops(first, second, lambda h: h - jnp.mean(h))
+
+    monkeypatch.setattr(matching, "iterate", counted)
+    monkeypatch.setattr(matching, "_induct", induction)
+    shapes = ((8, 4),) * 2
+    whole = verdict(loops, regional(distributed, (ROWS,) * 2, ROWS), *shapes)
+    assert whole is (Verdict.PROVED if is_right else Verdict.UNKNOWN)
+    if is_right:
+        assert walked[0] == 1
+    else:
+        assert walked[0] > 1
+        assert walked[1] == 0  # the second loop of the reference, beside the first one of the devices
