@@ -38,7 +38,7 @@ from hlo_verify.terms.machine import own_value
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.order_keys import is_increasing
 from hlo_verify.terms.ordered import ORDER, VALUES, is_ordered
-from hlo_verify.terms.places import values_in_places
+from hlo_verify.terms.places import within_places
 from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, atoms, number, of_atom
 
@@ -190,12 +190,11 @@ def _values_in(p: Poly) -> Iterator[Read]:
 
     In a function they are asked at places that hang on something: where all are written out, they stay as they are.
     """
-    surface = {atom for mono, _ in p.items for atom, _ in mono}
-    for atom in atoms(p):
-        if isinstance(atom, Read) and is_ordered(atom, VALUES) and (atom in surface or atom.indices[-1].items):
-            yield atom
-        for value in values_in_places(atom):
-            yield from _values_in(value)
+    for inner in within_places(p):
+        surface = {atom for mono, _ in inner.items for atom, _ in mono}
+        for atom in atoms(inner):
+            if isinstance(atom, Read) and is_ordered(atom, VALUES) and (atom in surface or atom.indices[-1].items):
+                yield atom
 
 
 def _made_again(atom: Read) -> Poly:

@@ -28,7 +28,7 @@ from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.machine import own_value
 from hlo_verify.terms.ordered import ORDER, is_ordered
-from hlo_verify.terms.places import values_in_places
+from hlo_verify.terms.places import within_places
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Atom, Guard, Monomial, Poly, Read, Tensor, atoms, make_poly
 
@@ -208,7 +208,4 @@ def _at_few_points(mono: Monomial, w: Var) -> bool:
 
 def _atoms(p: Poly) -> Iterator[Atom]:
     """What a term is made of, in arguments and places too."""
-    for atom in atoms(p):
-        yield atom
-        for inner in values_in_places(atom):
-            yield from _atoms(inner)
+    return (atom for inner in within_places(p) for atom in atoms(inner))

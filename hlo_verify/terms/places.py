@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque
 from hlo_verify.terms.machine import as_index
-from hlo_verify.terms.term import Atom, Poly, indices, value_of
+from hlo_verify.terms.term import Atom, Poly, atoms, indices, value_of
 
 
 def values_in_places(atom: Atom) -> Iterator[Poly]:
@@ -19,6 +19,18 @@ def values_in_places(atom: Atom) -> Iterator[Poly]:
                 pending += part.exprs
                 if part.term is not None:
                     yield value_of(part)
+
+
+def within_places(p: Poly) -> Iterator[Poly]:
+    """A term and the terms whose values its places take, and so on; each once, to which there may be many paths: turns
+    that look up what the turn before chose are places within places."""
+    seen, todo = {p}, [p]
+    for q in todo:
+        yield q
+        inner = (value for atom in atoms(q) for value in values_in_places(atom))
+        fresh = dict.fromkeys(value for value in inner if value not in seen)
+        seen.update(fresh)
+        todo += fresh
 
 
 def with_values(e: Index, image: Callable[[Poly], Poly]) -> Index:
