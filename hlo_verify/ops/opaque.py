@@ -16,7 +16,8 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.ops.comparators import order_of
 from hlo_verify.ops.groups import process_groups
-from hlo_verify.ops.ordering import top_k
+from hlo_verify.ops.ordering import top_k, top_k_by
+from hlo_verify.ops.regions import region_terms
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -200,13 +201,17 @@ def _identity(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 
 def _top_k(op: Op, args: list[Value], context: Context) -> list[Value]:
-    """TopK as XLA has it (its comparator, where there is one, orders the values alone) and as JAX exports it."""
+    """TopK as XLA has it (with a comparator, which may order the values) and as JAX exports it. By another comparator,
+    as XLA for TPUs writes the total order on bits, the best are a function of all elements and of what it computes."""
     attributes = op.attributes.get("attributes")
     stated = attributes.get("largest") if isinstance(attributes, dict) else None
     if not op.regions:
         return top_k(op, args, stated if isinstance(stated, bool) else True)
     order = order_of(op.regions[0]) if len(op.regions) == 1 else None
-    if order is None or order[0] != 0 or stated not in (None, not order[1]):
+    if len(op.regions) == 1 and stated is None and (order is None or order[0] != 0):
+        about = {k: v for k, v in without_row_major(op.attributes).items() if k != "called_computations"}
+        return top_k_by((region_terms(op.regions[0], context), fingerprint(about)), op, args)
+    if order is None or stated not in (None, not order[1]):
         raise UnsupportedError(
             "custom_call to TopK with a comparator that is no order of the values", Unsupported.REGION
         )

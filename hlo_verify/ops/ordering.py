@@ -13,7 +13,7 @@ What else is put in that order is read there: `y[order]`. `permutations` has the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
@@ -86,13 +86,20 @@ def top_k(op: Op, args: list[Value], largest: bool) -> list[Value]:
         place = from_the_end(v, where[k]) if largest else where[k]
         found = [values(v, key, place, dtype), order(v, key, where[k], dtype, ascending=not largest)]
         return [Value(type_, in_order(term)) for type_, term in zip(op.types, found, strict=False)]
-    body = source.at([*where[:k], expr.of_var(v)])
-    values_and_indices = []
+    return top_k_by((largest,), op, args)
+
+
+def top_k_by(by: tuple[Hashable, ...], op: Op, args: list[Value]) -> list[Value]:
+    """The k first elements of the last dimension in some order, and their indices: a function of all its elements."""
+    (source,) = args
+    v, where = expr.fresh("f", source.shape[-1]), positions(op.types[0].shape)
+    body = source.at([*where[:-1], expr.of_var(v)])
+    found = []
     for n, type_ in enumerate(op.types):
-        known = (largest, n, dtype, type_.dtype)
-        term = define("top_k", [v], (body,), attributes=known, at=(where[k],), ordered=True, dtype=type_.dtype)
-        values_and_indices.append(Value(type_, term))
-    return values_and_indices
+        known = (*by, n, source.type.dtype, type_.dtype)
+        term = define("top_k", [v], (body,), attributes=known, at=(where[-1],), ordered=True, dtype=type_.dtype)
+        found.append(Value(type_, term))
+    return found
 
 
 def _top_k(op: Op, args: list[Value], context: Context) -> list[Value]:

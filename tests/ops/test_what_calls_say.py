@@ -228,6 +228,45 @@ def test_the_best_by_an_order_that_is_stated_otherwise_are_unknown() -> None:
     assert found is Verdict.UNKNOWN
 
 
+def by_bits(flipped: int = 2**31 - 1, direction: str = "GT", on: str = "ab", config: str = "stable") -> str:
+    """The greatest three by the bits of numbers as XLA for TPUs compares them: of negative ones all but one flipped."""
+    keys = "".join(
+        f"""    %i{n} = stablehlo.bitcast_convert %{n} : (tensor<f32>) -> tensor<i32>
+    %l{n} = stablehlo.compare LT, %i{n}, %zero : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    %x{n} = stablehlo.xor %i{n}, %most : tensor<i32>
+    %k{n} = stablehlo.select %l{n}, %x{n}, %i{n} : tensor<i1>, tensor<i32>
+"""
+        for n in "ab"
+    )
+    constants = f"""    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %most = stablehlo.constant dense<{flipped}> : tensor<i32>
+"""
+    first, second = on
+    plain = top_k("f32", "GT, %a, %b", f', backend_config = "{config}"')
+    compared = (
+        f"    %p = stablehlo.compare {direction}, %k{first}, %k{second} : (tensor<i32>, tensor<i32>) -> tensor<i1>"
+    )
+    types = "(tensor<f32>, tensor<f32>)"
+    return plain.replace(f"    %p = stablehlo.compare GT, %a, %b : {types} -> tensor<i1>", constants + keys + compared)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        top_k("f32", "chlo"),
+        by_bits(flipped=2**31 - 2),
+        by_bits(direction="LT"),
+        by_bits(direction="GE"),
+        by_bits(on="ba"),
+        by_bits(config="unstable"),
+    ],
+    ids=["numbers", "other bits", "least", "not strict", "exchanged", "unstable"],
+)
+def test_the_best_by_another_comparator_are_so_by_the_same_alone(other: str) -> None:
+    assert verdict(by_bits(), by_bits().replace("@order", "@another")) is Verdict.PROVED
+    assert verdict(by_bits(), other) is Verdict.UNKNOWN
+
+
 MARKS = ("Sharding", "LayoutConstraint", "MoveToHost", "annotate_device_placement", "xla.sdy.PropagationBarrier")
 
 
