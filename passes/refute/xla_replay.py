@@ -126,9 +126,11 @@ def _at(apart: Difference, got: Any) -> Iterator[Any]:
 
 def _confirms(apart: Difference, expected: Any, found: Any) -> bool:
     """Whether the two values differ by more than half of what was predicted, in the same direction; or are no numbers
-    where that was predicted."""
-    if not np.isfinite(number(apart.found)) or not np.isfinite(number(apart.expected)):
-        return bool(np.isfinite(expected) != np.isfinite(found))
+    where that was predicted, or the infinities that were."""
+    values = number(apart.expected), number(apart.found)
+    if not all(map(np.isfinite, values)):
+        is_as_predicted = np.array_equal((expected, found), values, equal_nan=True)  # two infinities, say
+        return bool(np.isfinite(expected) != np.isfinite(found)) or is_as_predicted
     predicted, actual = number(apart.found) - number(apart.expected), found - expected
     return predicted != 0 and bool((actual / predicted).real > CONFIRMING)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import hlo_verify
+from hlo_verify.diagnostics import Internal
 from hlo_verify.evaluate import Difference
 from hlo_verify.passes.refute.xla_replay import _confirms
 from hlo_verify.report import Verdict
@@ -105,6 +106,10 @@ def test_named_computations_are_run_with_what_is_in_them(is_right: bool) -> None
         ((3, 1), (3, 1), True),
         ((1 + 1j, 1 - 1j), (1 + 1j, 1 - 1j), True),
         ((1 + 1j, 1 - 1j), (1 - 1j, 1 + 1j), False),
+        ((np.inf, -np.inf), (np.inf, -np.inf), True),
+        ((np.inf, -np.inf), (-np.inf, np.inf), False),
+        ((np.inf, -np.inf), (np.inf, np.inf), False),
+        ((np.inf, 1.0), (np.inf, 2.0), True),
     ],
 )
 def test_differences_of_any_size_are_compared(
@@ -114,3 +119,22 @@ def test_differences_of_any_size_are_compared(
     found, expected = map(np.asarray, predicted)
     apart = Difference(0, (), (), expected[()], found[()], 1.0, 1.0)
     assert _confirms(apart, actual[1], actual[0]) is is_confirmed
+
+
+@pytest.mark.parametrize("wrong", ["0xFF800000", "0x7FC00000"])
+def test_an_infinity_for_another_is_seen_by_xla(wrong: str) -> None:
+    """No difference of numbers shows it."""
+
+    def constant(value: str) -> str:
+        return f"""module @m attributes {{mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32}} {{
+  func.func public @main(%x: tensor<8xf32> {{mhlo.sharding = "{{replicated}}"}})
+      -> (tensor<8xf32> {{mhlo.sharding = "{{replicated}}"}}) {{
+    %c = stablehlo.constant dense<{value}> : tensor<8xf32>
+    return %c : tensor<8xf32>
+  }}
+}}
+"""
+
+    (result,) = hlo_verify.verify(constant("0x7F800000"), constant(wrong)).results
+    assert result.code != Internal.DISAGREEMENT
+    assert (result.verdict is Verdict.REFUTED) == (wrong == "0xFF800000")
