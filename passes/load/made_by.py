@@ -17,7 +17,7 @@ import numpy as np
 
 from hlo_verify.passes.load.decisive import TOP_K, decisive
 from hlo_verify.program.attributes import elements_once, fingerprint
-from hlo_verify.program.element_types import DTYPES, is_float, is_inexact, is_integer, mantissa_bits
+from hlo_verify.program.element_types import DTYPES, INTEGER_RANGES, is_float, is_inexact, is_integer, mantissa_bits
 from hlo_verify.program.ir import Function, Name, Op, TensorType, used
 from hlo_verify.program.op_families import (
     BORDERS,
@@ -46,7 +46,7 @@ SELECTS |= frozenset("abs bitcast_convert clamp complex imag maximum minimum neg
 PUTS_TOGETHER = frozenset("complex concatenate dynamic_update_slice pad select".split())
 """Those of them whose elements, or their parts, are of one operand or of another one, whatever these are."""
 _EXTREMA = ("maximum", "minimum")
-_WIDE = 23
+_WIDE = 24
 """More binary digits than a place has."""
 
 
@@ -208,7 +208,9 @@ class Made:
         )
         if is_float(old):
             return mantissa_bits(new) < mantissa_bits(old)
-        return mantissa_bits(new) < _WIDE or _digits(self._sizes.get(value, 0)) > mantissa_bits(new) + 1
+        _, greatest = INTEGER_RANGES[old]
+        digits = max(min(greatest.bit_length(), _WIDE), _digits(self._sizes.get(value, 0)))
+        return digits > mantissa_bits(new) + 1
 
     def _size_of(self, op: Op) -> int | None:
         """How large the integers are that an operation gives, at most; None of what is not known."""

@@ -1,0 +1,40 @@
+"""Which operations on numbers that hang on no argument round them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+
+from hlo_verify.passes.load.load import load
+from hlo_verify.program.ir import AS_FLOATS, operations
+
+SIZE = 16
+
+
+@pytest.mark.parametrize(
+    ("made", "rounds"),
+    [
+        (lambda k: (k > 3).astype(jnp.bfloat16), False),
+        (lambda k: k.astype(jnp.int8).astype(jnp.bfloat16), False),
+        (lambda k: k.astype(jnp.int16).astype(jnp.bfloat16), True),
+        (lambda k: k.astype(jnp.bfloat16), True),
+        (lambda k: k.astype(jnp.float32), False),
+        (lambda k: (k + (1 << 25)).astype(jnp.float32), True),
+        (lambda k: (k * 4096 * 8192).astype(jnp.float32), True),
+        (lambda k: jnp.maximum(-k.astype(jnp.float32), 2.0), False),
+        (lambda k: lax.reduce_precision(k.astype(jnp.float32), 8, 3), True),
+        (lambda k: k.astype(jnp.float32).astype(jnp.complex64).real, False),
+    ],
+)
+def test_what_rounds_where_it_is_not_evaluated(made: Callable[[jax.Array], jax.Array], rounds: bool) -> None:
+    """A loop counts, so that intervals do not say what is exact."""
+
+    def turn(t: int, x: jax.Array) -> jax.Array:
+        return x + jnp.floor(made(jnp.arange(SIZE) + t)).astype(jnp.float32)
+
+    module = load(jax.jit(lambda x: lax.fori_loop(0, 3, turn, x)).lower(jnp.zeros(SIZE)).as_text())
+    assert any(AS_FLOATS in op.attributes for op in operations(module.main)) == rounds
