@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ _AS_IEEE_HAS_IT = SELECTS | frozenset("add subtract multiply constant convert io
 """Operations of which an exact result is what every machine has."""
 _SUMS = frozenset("all_reduce convolution dot_general reduce reduce_scatter reduce_window scatter".split())
 """Operations that may add up many numbers, some of which cancel."""
+_ADDS = ("add", "subtract")
 _BETWEEN_DEVICES = ("all_reduce", "reduce_scatter")
 _OF_ONE_NUMBER = 2.0**-48
 """How wide a quotient of two numbers is at most, as a part of it: quotients of what was rounded are wider."""
@@ -43,8 +45,22 @@ def _in_type(op: Op, made: Made, dtype: str) -> Callable[[Array], Array]:
     off = 0.5 ** sure_digits(dtype)
     if op.name == "divide":
         return partial(_divided, by=made.number(op.operands[1]), dtype=dtype, off=off)
-    is_exact = partial(_holds, digits=mantissa_bits(dtype) + 1) if op.name in _AS_IEEE_HAS_IT else np.zeros_like
-    return partial(_rounded, is_exact=is_exact, off=np.nan if op.name in _SUMS else off, dtype=dtype)
+    is_unknown = op.name in _SUMS or _adds_to_added(op, made, dtype)
+    is_sure = op.name in _AS_IEEE_HAS_IT and not is_unknown
+    is_exact = partial(_holds, digits=mantissa_bits(dtype) + 1) if is_sure else np.zeros_like
+    return partial(_rounded, is_exact=is_exact, off=np.nan if is_unknown else off, dtype=dtype)
+
+
+def _adds_to_added(op: Op, made: Made, dtype: str) -> bool:
+    """Whether a number is added to a sum with another one, and their own sum is none of the type's: compilers have
+    `(a + c) + d` as `a + (c + d)`."""
+    numbers = [number for v in op.operands if (number := made.number(v)) is not None]
+    inner = [made.ops[v] for v in op.operands if v in made.ops and made.ops[v].name in _ADDS]
+    if op.name not in _ADDS or dtype not in DTYPES:
+        return False
+    others = [number for each in inner for v in each.operands if (number := made.number(v)) is not None]
+    both = [Fraction(float(c)) + sign * Fraction(float(d)) for c in numbers for d in others for sign in (1, -1)]
+    return any(Fraction(float(np.asarray(float(each)).astype(DTYPES[dtype]))) != each for each in both)
 
 
 def with_sizes(main: Function, made: Made) -> tuple[Function, dict[Name, Callable[[Array], Array]]]:

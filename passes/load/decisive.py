@@ -20,11 +20,14 @@ _EDGES: Mapping[str, tuple[tuple[float, int], ...]] = {
     "acosh": ((1, _ABOVE),),
     "asin": ((-1, _ABOVE), (1, _BELOW)),
     "atanh": ((-1, _ABOVE), (1, _BELOW)),
+    "erf_inv": ((-1, _ABOVE), (1, _BELOW)),
     "log_plus_one": ((-1, _ABOVE),),
 }
 """Where numbers begin, above or below, that are those of functions, which are none or infinite there or beyond; all
 others have their edge at 0."""
-_OF_TWO = ("atan2", "power")
+_OF_TWO = ("atan2", "polygamma", "power", "zeta")
+_HAS_POLES = frozenset("digamma lgamma polygamma zeta".split())
+"""Functions that are infinite at all integers that are not positive."""
 _HOLDS_EDGES = frozenset("acos acosh asin sqrt".split())
 """Functions that are numbers at their edges, near those inside."""
 
@@ -34,7 +37,7 @@ def decisive(op: Op) -> Sequence[Name]:
     quotient the divisor, and of most others the first one."""
     if op.name not in HAS_EDGES:
         return _compared(op)
-    is_of_all = op.name in _OF_TWO
+    is_of_all = plain_name(op.name) in _OF_TWO
     return op.operands if is_of_all else (op.operands[int(op.name == "divide")],)
 
 
@@ -46,11 +49,17 @@ def is_cut(op: Op, *, is_complex: bool) -> bool:
 
 def may_be_beyond(name: str, values: Sequence[Array | None]) -> bool:
     """Whether intervals of what an operation is of, as far as they are known, reach beyond an edge, and do not lie
-    there as a whole. An exponent is asked where the base may be 0, a length where the height over it may be."""
-    first, second = (*values, None)[:2]
+    there as a whole. An exponent is asked where the base may be 0 or less, a length where the height over it may be."""
+    from hlo_verify.evaluate.intervals import is_point
+
+    name, (first, second) = plain_name(name), (*values, None)[:2]
+    if name in _HAS_POLES:
+        return any(each is not None and bool(((each["low"] <= 0) & ~is_point(each)).any()) for each in (first, second))
+    if name == "power" and second is not None and (first is None or (first["low"] <= 0).any()):
+        return not bool(is_point(second).all()) or (first is not None and _reaches_beyond(name, first))
     if first is None:
         return False
-    return _reaches_beyond(plain_name(name), first) or (_may_be_zero(first) and _is_open_at_zero(second))
+    return _reaches_beyond(name, first) or (_may_be_zero(first) and second is not None and _is_open_at_zero(second))
 
 
 def _reaches_beyond(name: str, values: Array) -> bool:
@@ -68,10 +77,10 @@ def _may_be_zero(values: Array) -> bool:
     return bool(((values["low"] <= 0) & (values["high"] >= 0)).any())
 
 
-def _is_open_at_zero(values: Array | None) -> bool:
+def _is_open_at_zero(values: Array) -> bool:
     from hlo_verify.evaluate.intervals import is_point
 
-    return values is not None and bool(((values["low"] <= 0) & (values["high"] >= 0) & ~is_point(values)).any())
+    return bool(((values["low"] <= 0) & (values["high"] >= 0) & ~is_point(values)).any())
 
 
 def _compared(op: Op) -> Sequence[Name]:

@@ -27,7 +27,6 @@ from hlo_verify.program.op_families import (
     DEVICE_NUMBERS,
     FILLS,
     FORWARDS,
-    HAS_EDGES,
     INDEXED,
     JUMPS,
     KEEPS_SPLATS,
@@ -48,6 +47,8 @@ PUTS_TOGETHER = frozenset("complex concatenate dynamic_update_slice pad select".
 _EXTREMA = ("maximum", "minimum")
 _WIDE = 24
 """More binary digits than a place has."""
+_FEW = 1 << 16
+"""So many numbers are evaluated, however many others are."""
 
 
 @dataclass(slots=True)
@@ -67,7 +68,9 @@ class Made:
     _handed: dict[Name, tuple[Name, ...]] = field(default_factory=dict)
     """Of a value that a region is handed or gives, those that it may be."""
     _sizes: dict[Name, int] = field(default_factory=dict)
-    """How large integers are at most, of those of which that is known."""
+    """How large integers are at most, but for parts of which that is not known."""
+    _sized: set[Name] = field(default_factory=set)
+    """Integers of which that is known of all parts."""
     _structures: dict[Name, str] = field(default_factory=dict)
     _sources: dict[Name, tuple[Op, str]] = field(default_factory=dict)
     """Of a value that no operation gives by itself, the one whose regions do, and which of its values it is."""
@@ -147,8 +150,8 @@ class Made:
         for v in op.results:
             self.ops[v] = op
             self._note(v, is_rounded=is_rounded, is_unseen=is_unseen)
-        if is_integer(op.types[0].dtype) and (size := self._size_of(op)) is not None:
-            self._sizes[op.results[0]] = size
+        if is_integer(op.types[0].dtype):
+            self._measure(op)
 
     def _hand_on(self, op: Op) -> None:
         """Values that are given as they are, each by itself."""
@@ -161,8 +164,7 @@ class Made:
 
     def _decide(self, op: Op) -> None:
         """What is put in an order, taken from, or divided, by numbers that hang on no argument."""
-        is_known = self.known.intersection if op.name in HAS_EDGES else self.known.issuperset
-        if (asked := decisive(op)) and is_known(asked) and self._is_jump(op):
+        if self.known.intersection(decisive(op)) and self._is_jump(op):
             self.jumps.append(op)
 
     def _note(self, value: Name, *, is_rounded: bool, is_unseen: bool) -> None:
@@ -200,31 +202,40 @@ class Made:
         return op.name != "convert" or self._loses_digits(op)
 
     def _loses_digits(self, op: Op) -> bool:
-        """Whether a conversion is one to a type with fewer digits; integers of which nothing is known are taken for no
-        larger than places are."""
+        """Whether a conversion is one to a type with fewer digits. Integers of which nothing is known are as large as
+        their type has them where numbers are evaluated, and taken for no larger than places are elsewhere."""
         (value,) = op.operands
         old, new = (
             dtype.removeprefix("complex<").removesuffix(">") for dtype in (self.types[value].dtype, op.types[0].dtype)
         )
         if is_float(old):
             return mantissa_bits(new) < mantissa_bits(old)
-        _, greatest = INTEGER_RANGES[old]
-        digits = max(min(greatest.bit_length(), _WIDE), _digits(self._sizes.get(value, 0)))
+        digits = _digits(self._sizes.get(value, 0))
+        if value not in self._sized:
+            is_evaluated = value not in self.unseen and prod(self.types[value].shape) <= _FEW
+            digits = max(digits, min(INTEGER_RANGES[old][1].bit_length(), 64 if is_evaluated else _WIDE))
         return digits > mantissa_bits(new) + 1
 
-    def _size_of(self, op: Op) -> int | None:
-        """How large the integers are that an operation gives, at most; None of what is not known."""
-        if op.name == "iota":
-            return op.types[0].shape[int(op.attributes["iota_dimension"])]
-        if op.name == "constant":
+    def _measure(self, op: Op) -> None:
+        """Note how large the integers are that an operation gives, as far as that is known."""
+        (value, *_), name = op.results, op.name
+        integers = [v for v in op.operands if is_integer(self.types[v].dtype)]
+        size = 0
+        if name == "iota":
+            size = op.types[0].shape[int(op.attributes["iota_dimension"])]
+        elif name == "constant":
             elements = elements_once(op.attributes["value"])
-            return max(abs(int(elements.min())), abs(int(elements.max()))) if elements.size else 0
-        found = [self._sizes.get(v, 0) for v in op.operands]
-        if op.name in ("add", "subtract"):
-            return sum(found)
-        if op.name in SELECTS or op.name in ("convert", "divide", "remainder"):
-            return max(found, default=0)
-        return prod(found) if op.name == "multiply" else None
+            size = max(abs(int(elements.min())), abs(int(elements.max()))) if elements.size else 0
+        elif name in ("add", "subtract"):
+            size = sum(self._sizes.get(v, 0) for v in integers)
+        elif name == "multiply":
+            size = prod(self._sizes.get(v, 1) for v in integers)
+        elif name in SELECTS or name in ("convert", "divide", "remainder"):
+            size = max((self._sizes.get(v, 0) for v in integers), default=0)
+        if size:
+            self._sizes[value] = size
+        if name in ("iota", "constant") or (size and self._sized.issuperset(integers)):
+            self._sized.add(value)
 
     def leading_to(self, values: Iterable[Name]) -> list[Name]:
         """Those values, and what they are made of, that were rounded since numbers were compared or cut last."""

@@ -18,13 +18,12 @@ import numpy as np
 
 from hlo_verify.passes.load.decisive import decisive
 from hlo_verify.passes.load.forward import Forward
-from hlo_verify.passes.load.made_by import PUTS_TOGETHER, SELECTS, Made, in_order, is_function, short, text
+from hlo_verify.passes.load.made_by import PUTS_TOGETHER, Made, in_order, is_function, short, text
 from hlo_verify.program.element_types import is_inexact
 from hlo_verify.program.ir import Name, Op, TensorType, used
 from hlo_verify.program.op_families import CHOOSES
 
 _ADDS = ("add", "subtract")
-_KEEPS_ZEROS = ("all_reduce", "convert", "divide", "reduce", "reduce_scatter")
 
 
 @dataclass(slots=True)
@@ -65,17 +64,17 @@ class PartlyMade(Forward):
         return any(are_partly) and all(is_ or v in self.made.known for is_, v in zip(are_partly, values, strict=True))
 
     def _has_numbers_beside(self, op: Op, floats: Sequence[Name]) -> bool:
-        """Whether elements of arguments stand beside exact numbers: most often zeros, to which others are added. A
-        product with exact numbers may be 0 in some elements."""
-        if _puts_together(op) or op.name == "multiply":
-            known = self.made.known.intersection(floats)
-            exact = [v for v in known if op.name != "multiply" or not self._is_not_zero(v)]
-            return bool(exact) or not self.beside.isdisjoint(floats)
+        """Whether elements of arguments stand beside exact numbers, or what is made of these: most often zeros, to
+        which others are added. A product with exact numbers may be 0 in some elements."""
         if op.name in _ADDS:
             return self._is_each(floats)
+        known = self.made.known.intersection(floats)
         if op.name == "scatter":
-            return op.operands[0] in self.beside or op.operands[0] in self.made.known
-        return not self.beside.isdisjoint(floats) and (op.name in SELECTS or op.name in _KEEPS_ZEROS)
+            return op.operands[0] in self.beside or op.operands[0] in known
+        is_told = not self.beside.isdisjoint(floats)
+        if op.name == "multiply":
+            return is_told or not all(map(self._is_not_zero, known))
+        return is_told or (_puts_together(op) and bool(known))
 
     def _is_not_zero(self, value: Name) -> bool:
         """Whether a factor is another number than 0 in all elements, or was rounded, which 0 is not."""
@@ -94,8 +93,9 @@ class PartlyMade(Forward):
         for new, *values in zip(to, *given, strict=True):
             if new in self.told:
                 self.begins += self.made.rounded.intersection(values)
-            known = self.made.known.intersection(values)
-            if not self.beside.isdisjoint(values) or (op.name != "while" and known and len(known) < len({*values})):
+            known, others = self.made.known.intersection(values), {*values} - self.made.known
+            is_given = op.name == "while" and new in op.results  # what a loop starts from is hardly what it gives
+            if not self.beside.isdisjoint(values) or (known and others and not is_given):
                 self.beside.add(new)
 
     def one_of(self, op: Op, told: Sequence[str]) -> str:

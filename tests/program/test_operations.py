@@ -156,6 +156,7 @@ APART = {
     "passes.load.made_by": "what floats round, which is said there alone",
     "passes.recheck.formulas": REDUCERS,
     "passes.chain.amplified": REDUCERS,
+    "passes.chain.steep": REDUCERS,
     "passes.chain.masking_numbers": "what starts from a number, or shifts one, which is said there alone",
     "passes.chain.near_zero": "what hands on how far off a number near 0 is, which is said there alone",
     "passes.chain.masked_scores": "what is sure of numbers far below all others, which is said there alone",

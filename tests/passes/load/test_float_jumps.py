@@ -62,6 +62,10 @@ def marks(function: Places) -> list[bool]:
         (lambda i: 1e-30 * i * 1e-30 > 0, True),
         (lambda i: jnp.exp(100.0 * i) * 0 == 0, True),
         (lambda i: i.astype(jnp.float32) > 7, False),
+        (lambda i: (i | 1 << 24).astype(jnp.float32) > 2.0**24 + 1, True),
+        (lambda i: (i << 2).astype(jnp.float32) > 7, False),
+        (lambda i: jnp.maximum(i - 2.0**23, -(2.0**24)) + 2.0**23 + 0.25390625 > i, True),
+        (lambda i: i + 2.0**10 + 0.25 > 1030, False),
     ],
 )
 def test_what_floats_may_decide_otherwise(function: Places, is_marked: bool) -> None:
@@ -300,14 +304,18 @@ def recomputed(x: jax.Array) -> jax.Array:
     return jax.grad(jax.checkpoint(lambda y, t: jnp.sum(y * y * jnp.floor(t * 41))))(x, places() / 41) / 2
 
 
-def put_in_order(x: jax.Array) -> jax.Array:
-    return lax.sort((jnp.abs(places() / 41 * 41 - places()), x), num_keys=1)[1]
+def put_in_order(x: jax.Array, num_keys: int = 1) -> jax.Array:
+    return lax.sort((jnp.abs(places() / 41 * 41 - places()), x), num_keys=num_keys)[1]
 
 
-@pytest.mark.parametrize("program", [handed_on_beside, recomputed, put_in_order])
+def put_in_order_by_both(x: jax.Array) -> jax.Array:
+    return put_in_order(x, num_keys=2)
+
+
+@pytest.mark.parametrize("program", [handed_on_beside, recomputed, put_in_order, put_in_order_by_both])
 def test_what_hangs_on_arguments_may_stand_beside(program: Callable[[jax.Array], jax.Array]) -> None:
     """In an operation that gives both as they are, or puts one in the order of the other."""
-    real = (lambda x: x) if program is put_in_order else (lambda x: x * own(places()))
+    real = (lambda x: x) if program in (put_in_order, put_in_order_by_both) else (lambda x: x * own(places()))
     given = GIVEN
     mapped = jax.shard_map(real, mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
     assert hlo_verify.check(program, mapped, given, refute=False).verdict is Verdict.UNKNOWN

@@ -25,6 +25,11 @@ def in_the_next_turn(x: jax.Array) -> jax.Array:
     return lax.fori_loop(0, 2, lambda _, rows: jnp.roll(rows, 1, axis=0) * jnp.ones((3, 1)), start)[0]
 
 
+def into_a_row_in_a_turn(x: jax.Array) -> jax.Array:
+    rows = lax.fori_loop(0, 1, lambda k, rows: rows.at[k].set(x), jnp.zeros((2, PLACES)))
+    return (rows + jnp.stack([0 * places(), places() / 41]))[1]
+
+
 def in_a_later_turn(x: jax.Array) -> jax.Array:
     """Three values that a loop carries, each of which is the next one in the next turn."""
 
@@ -57,6 +62,10 @@ MIXED = [
     lambda x: (jnp.stack([x, places() / 41]) * jnp.stack([x, 0 * x + 1]))[1],
     lambda x: (jnp.tril(x[:, None] * x) + jnp.triu(jnp.ones((PLACES, 1)) * places() / 41, 1))[0, :] * (places() > 0),
     lambda x: jnp.stack([lax.complex(x, x), lax.complex(places() / 41, x)])[1].real,
+    lambda x: (jnp.tanh(jnp.stack([x, 0 * places()])) + jnp.stack([0 * places(), places() / 41]))[1],
+    lambda x: (jnp.cumsum(jnp.stack([x, 0 * places()]), 1) + jnp.stack([0 * places(), places() / 41]))[1],
+    lambda x: (jnp.eye(2) @ jnp.stack([x, 0 * places()]) + jnp.stack([0 * places(), places() / 41]))[1],
+    into_a_row_in_a_turn,
     in_the_next_turn,
     in_a_later_turn,
     handed_to_a_region,
