@@ -154,7 +154,6 @@ APART = {
     "linter.placement": "rules of where values lie, in the opcodes of HLO",
     "passes.load.as_floats": "how well it is known what floats round, which is said there alone",
     "passes.load.made_by": "what floats round, which is said there alone",
-    "passes.recheck.formulas": REDUCERS,
     "passes.chain.amplified": REDUCERS,
     "passes.chain.steep": REDUCERS,
     "passes.chain.masking_numbers": "what starts from a number, or shifts one, which is said there alone",
