@@ -19,7 +19,14 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.doubts import FINITE_IN_FLOATS
 from hlo_verify.terms.functions import EQUAL_IN_FLOATS, GREATER_IN_FLOATS, typed
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ZERO, Poly
+from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read
+
+
+def is_of_floats(atom: Atom) -> bool:
+    """Whether an atom is what floats give or decide, of which more is not known."""
+    if isinstance(atom, Apply):
+        return atom.function.name.endswith(IN_FLOATS)
+    return isinstance(atom, Read) and atom.tensor.kind.endswith(IN_FLOATS)
 
 
 def compared(direction: str, a: Poly, b: Poly, made_by: str = "") -> Poly:
@@ -33,7 +40,7 @@ def rounded(op: Op, args: list[Value]) -> list[Value]:
     """Another rounding, of numbers that were made as its mark says."""
     given = op.types[0].dtype
     function = typed(
-        f"{op.name}_in_floats",
+        f"{op.name}_{IN_FLOATS}",
         ("real",) * len(args),
         "real" if is_float(given) else given,
         {MADE_BY: op.attributes[IN_FLOATS]},
@@ -44,7 +51,9 @@ def rounded(op: Op, args: list[Value]) -> list[Value]:
 def chosen(op: Op, args: list[Value]) -> list[Value]:
     """What compares elements with each other, that were made as its mark says: functions of all elements."""
     made_by = op.attributes[IN_FLOATS]
-    return [Value(type_, whole(f"{op.name}_in_floats", (made_by, n), args, type_)) for n, type_ in enumerate(op.types)]
+    return [
+        Value(type_, whole(f"{op.name}_{IN_FLOATS}", (made_by, n), args, type_)) for n, type_ in enumerate(op.types)
+    ]
 
 
 def unless_made_so(rule: Rule) -> Rule:

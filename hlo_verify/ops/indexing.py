@@ -11,7 +11,7 @@ import numpy as np
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.index.tables import Ints, evaluate_all
 from hlo_verify.limits import allows
 from hlo_verify.ops.at_best import at_best
@@ -120,20 +120,27 @@ def are_sorted(indices: Value, vector: int, along: Sequence[int], operand: Seque
     """
     batch = [position(k, size) for k, size in enumerate(indices.shape) if k != vector]
     variables = [position_var(k, size) for k, size in enumerate(indices.shape) if k != vector]
-    if not allows("scattered_places", count_of(indices, vector)):
+    places = [as_index(Value(indices.type, index_at(indices, batch, vector, n).term)) for n in range(len(along))]
+    if len(along) > 1 and not all(e.lo >= 0 and e.hi < operand[k] for e, k in zip(places, along, strict=True)):
         return False
+    columns = one_by_one(places, variables)
+    return columns is not None and all(map(_never_less, (columns, [columns[n] for n in np.argsort(along)])))
+
+
+def one_by_one(places: Sequence[Index], variables: Sequence[Var]) -> list[Ints] | None:
+    """The values of index expressions, each for all values of the variables in order, but for what depends on none of
+    these: that is the same for every index, as where a device's own begin. None where they are too many, or not known.
+    """
+    if not allows("scattered_places", prod(v.size for v in variables)):
+        return None
     columns = []
-    for n, k in enumerate(along):
-        e = as_index(Value(indices.type, index_at(indices, batch, vector, n).term))
-        if len(along) > 1 and not (e.lo >= 0 and e.hi < operand[k]):
-            return False
-        # what depends on no place is the same for every index, as where a device's own begin
+    for e in places:
         moving = expr.build(e.const, [(atom, c) for atom, c in e.items if not atom.free.isdisjoint(variables)])
         values = evaluate_all(moving, variables)
         if values is None:
-            return False
+            return None
         columns.append(values.reshape(-1))
-    return all(_never_less(order) for order in (columns, [columns[n] for n in np.argsort(along)]))
+    return columns
 
 
 def _never_less(columns: Sequence[Ints]) -> bool:

@@ -20,11 +20,9 @@ import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
-from hlo_verify.index.tables import evaluate_all
-from hlo_verify.limits import allows
 from hlo_verify.ops.comparison import choices_of
 from hlo_verify.ops.elementwise import choice
-from hlo_verify.ops.indexing import equals, heed_claims, index_at
+from hlo_verify.ops.indexing import equals, heed_claims, index_at, one_by_one
 from hlo_verify.ops.permutations import by_rank, summed
 from hlo_verify.ops.regions import added, combine, monoids, neutral, operand_term, reduce_terms, region_terms
 from hlo_verify.ops.same_updates import one_of
@@ -205,18 +203,10 @@ def at_most_once(place: Landing) -> bool:
 
 def _differ(places: Sequence[Index], bound: Sequence[Var]) -> bool:
     """Whether all places differ, computed one by one where they depend on nothing else."""
-    sizes = [v.size for v in bound]
-    count = int(np.prod(sizes, dtype=object))
-    if not allows("scattered_places", count) or any(not e.free <= set(bound) for e in places):
+    columns = one_by_one(places, bound) if all(e.free <= set(bound) for e in places) else None
+    if not columns:
         return False
-    columns = []
-    for e in places:
-        # what depends on no variable is the same for every update
-        values = evaluate_all(expr.build(e.const, [(a, c) for a, c in e.items if a.free]), bound)
-        if values is None:
-            return False
-        columns.append(values.reshape(-1))
-    return bool(columns) and len(np.unique(np.stack(columns), axis=1).T) == len(columns[0])
+    return len(np.unique(np.stack(columns), axis=1).T) == len(columns[0])
 
 
 @dataclass(frozen=True, slots=True)

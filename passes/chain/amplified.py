@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from hlo_verify.equality.opening import opened
 from hlo_verify.limits import allows, limit_of
+from hlo_verify.ops.in_floats import is_of_floats
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.chain.constant_terms import apart, is_number
 from hlo_verify.passes.chain.constant_values import Computed, Key
@@ -36,7 +37,7 @@ from hlo_verify.passes.chain.steady_signs import keeps_its_sign
 from hlo_verify.passes.chain.steep import TAME, Slopes
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.start import begin
-from hlo_verify.program.ir import IN_FLOATS, Function, Module, Name, Op
+from hlo_verify.program.ir import Function, Module, Name, Op
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.places import values_in_places
@@ -188,13 +189,11 @@ class _Looking:
         return any(self._steps(atom) for mono, _ in p.items for atom, _ in mono)
 
     def _steps(self, atom: Atom) -> bool:
-        if isinstance(atom, Read):
-            return atom.tensor.kind.endswith(IN_FLOATS) and not all(map(self._is_still, atom.tensor.bodies))
-        if not isinstance(atom, Apply) or all(map(self._is_still, atom.args)):
+        parts = atom.args if isinstance(atom, Apply) else atom.tensor.bodies if isinstance(atom, Read) else ()
+        name = atom.function.name if isinstance(atom, Apply) else ""
+        if not (is_of_floats(atom) or name in _STEPS) or all(map(self._is_still, parts)):
             return False
-        is_sign = atom.function.name == "sign"
-        is_step = atom.function.name in _STEPS or atom.function.name.endswith(IN_FLOATS)
-        return is_step and not (is_sign and keeps_its_sign(atom.args[0], self.roundings, self._is_still))
+        return name != "sign" or not keeps_its_sign(parts[0], self.roundings, self._is_still)
 
     def _is_a_choice(self, p: Poly) -> bool:
         """Whether what chooses among elements is given, under different conditions, some that are the same but for a

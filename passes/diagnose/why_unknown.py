@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from hlo_verify.diagnostics import Code, Diagnostic, Solver
 from hlo_verify.equality.backend import Limit, Unknown
-from hlo_verify.program.ir import IN_FLOATS
+from hlo_verify.ops.in_floats import is_of_floats
 from hlo_verify.terms.places import values_in_places
 from hlo_verify.terms.term import Apply, Atom, Poly, Read, Tensor
 
@@ -24,15 +24,7 @@ def code_of(terms: Sequence[Poly], unsupported: Iterable[Diagnostic]) -> Code:
         if isinstance(atom, Read) and atom.tensor.kind == "opaque"
     }
     found = (said.code for said in unsupported if (said.operation, said.location) in unknown)
-    in_floats = any(_said_by(atom).endswith(IN_FLOATS) for atom in atoms)
-    return next(found, Solver.FLOATS_DECIDE if in_floats else Solver.NO_PROOF)
-
-
-def _said_by(atom: Atom) -> str:
-    """The name of a function, or the kind of a tensor."""
-    if isinstance(atom, Apply):
-        return atom.function.name
-    return atom.tensor.kind if isinstance(atom, Read) else ""
+    return next(found, Solver.FLOATS_DECIDE if any(map(is_of_floats, atoms)) else Solver.NO_PROOF)
 
 
 def budget(unanswered: Iterable[Unknown]) -> Code:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from hlo_verify.passes.load.made_by import SELECTS, Made
 from hlo_verify.program.element_types import DTYPES, finfo, is_float, mantissa_bits, sure_digits
 from hlo_verify.program.ir import Function, Name, Op, fresh_in
+from hlo_verify.program.op_families import ADDS
 
 if TYPE_CHECKING:
     from hlo_verify.evaluate.maps import Array
@@ -25,7 +26,6 @@ _AS_IEEE_HAS_IT = SELECTS | frozenset("add subtract multiply constant convert io
 """Operations of which an exact result is what every machine has."""
 _SUMS = frozenset("all_reduce convolution dot_general reduce reduce_scatter reduce_window scatter".split())
 """Operations that may add up many numbers, some of which cancel."""
-_ADDS = ("add", "subtract")
 _BETWEEN_DEVICES = ("all_reduce", "reduce_scatter")
 _OF_ONE_NUMBER = 2.0**-48
 """How wide a quotient of two numbers is at most, as a part of it: quotients of what was rounded are wider."""
@@ -54,11 +54,12 @@ def _in_type(op: Op, made: Made, dtype: str) -> Callable[[Array], Array]:
 def _adds_to_added(op: Op, made: Made, dtype: str) -> bool:
     """Whether a number is added to a sum with another one, and their own sum is none of the type's: compilers have
     `(a + c) + d` as `a + (c + d)`."""
-    numbers = [number for v in op.operands if (number := made.number(v)) is not None]
-    inner = [made.ops[v] for v in op.operands if v in made.ops and made.ops[v].name in _ADDS]
-    if op.name not in _ADDS or dtype not in DTYPES:
+    if op.name not in ADDS:
         return False
-    others = [number for each in inner for v in each.operands if (number := made.number(v)) is not None]
+    inner = [
+        v for made_by in map(made.ops.get, op.operands) if made_by and made_by.name in ADDS for v in made_by.operands
+    ]
+    numbers, others = ([n for n in map(made.number, values) if n is not None] for values in (op.operands, inner))
     both = [Fraction(float(c)) + sign * Fraction(float(d)) for c in numbers for d in others for sign in (1, -1)]
     return any(Fraction(float(np.asarray(float(each)).astype(DTYPES[dtype]))) != each for each in both)
 

@@ -59,7 +59,9 @@ def may_be_beyond(name: str, values: Sequence[Array | None]) -> bool:
         return not bool(is_point(second).all()) or (first is not None and _reaches_beyond(name, first))
     if first is None:
         return False
-    return _reaches_beyond(name, first) or (_may_be_zero(first) and second is not None and _is_open_at_zero(second))
+    if second is not None and _may_be_zero(first).any() and (_may_be_zero(second) & ~is_point(second)).any():
+        return True
+    return _reaches_beyond(name, first)
 
 
 def _reaches_beyond(name: str, values: Array) -> bool:
@@ -73,14 +75,8 @@ def _reaches_beyond(name: str, values: Array) -> bool:
     return bool((is_open & ~is_point(values)).any())
 
 
-def _may_be_zero(values: Array) -> bool:
-    return bool(((values["low"] <= 0) & (values["high"] >= 0)).any())
-
-
-def _is_open_at_zero(values: Array) -> bool:
-    from hlo_verify.evaluate.intervals import is_point
-
-    return bool(((values["low"] <= 0) & (values["high"] >= 0) & ~is_point(values)).any())
+def _may_be_zero(values: Array) -> Array:
+    return np.asarray((values["low"] <= 0) & (values["high"] >= 0))
 
 
 def _compared(op: Op) -> Sequence[Name]:

@@ -111,6 +111,8 @@ class _Jumps:
         from hlo_verify.evaluate.intervals import INTERVALS
         from hlo_verify.evaluate.state import Limits
 
+        if not values:
+            return []
         ops = tuple(self.made.made_of(values))
         devices = (self.module.partitions or 0) * self.module.replicas
         if not devices and any(op.name in DEVICE_NUMBERS | COLLECTIVES for op in ops):

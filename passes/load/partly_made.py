@@ -21,9 +21,7 @@ from hlo_verify.passes.load.forward import Forward
 from hlo_verify.passes.load.made_by import PUTS_TOGETHER, Made, in_order, is_function, short, text
 from hlo_verify.program.element_types import is_inexact
 from hlo_verify.program.ir import Name, Op, TensorType, used
-from hlo_verify.program.op_families import CHOOSES
-
-_ADDS = ("add", "subtract")
+from hlo_verify.program.op_families import ADDS, CHOOSES
 
 
 @dataclass(slots=True)
@@ -66,7 +64,7 @@ class PartlyMade(Forward):
     def _has_numbers_beside(self, op: Op, floats: Sequence[Name]) -> bool:
         """Whether elements of arguments stand beside exact numbers, or what is made of these: most often zeros, to
         which others are added. A product with exact numbers may be 0 in some elements."""
-        if op.name in _ADDS:
+        if op.name in ADDS:
             return self._is_each(floats)
         known = self.made.known.intersection(floats)
         if op.name == "scatter":

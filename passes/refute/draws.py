@@ -284,12 +284,10 @@ class Drawing:
             for n, (type_, tiles) in enumerate(zip(logical.main.argument_types, tiles_of, strict=True))
         )
         types = logical.main.argument_types
-        inputs = (filled(blocks, 0, types[n], allowed[n]) if n in zero else blocks for n, blocks in enumerate(drawn))
+        alike = dict.fromkeys(zero, 0)
         if draw.flags is not None:
-            inputs = (
-                filled(blocks, int(draw.flags), types[n], allowed[n]) if types[n].dtype == "i1" else blocks
-                for n, blocks in enumerate(tuple(inputs))
-            )
+            alike |= {n: int(draw.flags) for n, type_ in enumerate(types) if type_.dtype == "i1"}
+        inputs = (filled(b, alike[n], types[n], allowed[n]) if n in alike else b for n, b in enumerate(drawn))
         return tuple(inputs) if draw.zeros is None else self._zeroed(draw.zeros, tuple(inputs), known)
 
     def _zeroed(self, zeros: Zeroed, inputs: Inputs, known: Known) -> Inputs:
