@@ -37,9 +37,10 @@ ELEMENTS, WORK = 1 << 21, 3e7
 
 def marked(module: Module) -> Module:
     """The module with the operations marked that floats may decide otherwise."""
-    made = Made()
+    types = value_types(module.main)
+    made = Made(types)
     made.read(module.main)
-    partly = PartlyMade(made=made, known=made.known, types=value_types(module.main))
+    partly = PartlyMade(made=made, known=made.known, types=types)
     partly.read(module.main)
     jumps = _Jumps(module, made)
     open_ = list(jumps.open()) if made.jumps else []

@@ -55,8 +55,9 @@ _FEW = 1 << 16
 class Made:
     """What is known of the values of a module that hang on no argument, as they come."""
 
+    types: Mapping[Name, TensorType]
+    """Of all values of the module."""
     ops: dict[Name, Op] = field(default_factory=dict)
-    types: dict[Name, TensorType] = field(default_factory=dict)
     known: set[Name] = field(default_factory=set)
     """The values that hang on no argument."""
     rounded: set[Name] = field(default_factory=set)
@@ -77,7 +78,6 @@ class Made:
 
     def read(self, function: Function) -> None:
         for op in function.ops:
-            self.types |= zip(op.results, op.types, strict=True)
             if op.name == "while":
                 self._read_loop(op)
             elif op.name in RUNS_REGIONS and op.regions:
@@ -98,7 +98,7 @@ class Made:
         before, jumps = set(self.known), len(self.jumps)
         while True:
             for region in op.regions:
-                self._hand(op, region.arguments, region.argument_types, of, known, rounded)
+                self._hand(op, region.arguments, of, known, rounded)
                 self.read(region)
             known_after = [was and v in self.known for was, v in zip(known, body.results, strict=True)]
             rounded_after = [was or v in self.rounded for was, v in zip(rounded, body.results, strict=True)]
@@ -108,7 +108,7 @@ class Made:
             del self.jumps[jumps:]
             self.rounded -= self.known - before
             self.known &= before
-        self._hand(op, op.results, op.types, of, known, rounded)
+        self._hand(op, op.results, of, known, rounded)
 
     def _read_regions(self, op: Op) -> None:
         """Branches, and regions that are handed the operands."""
@@ -116,26 +116,23 @@ class Made:
             if len(region.arguments) == len(op.operands):
                 handed = [(v,) for v in op.operands]
                 known, rounded = ([v in group for v in op.operands] for group in (self.known, self.rounded))
-                self._hand(op, region.arguments, region.argument_types, handed, known, rounded)
+                self._hand(op, region.arguments, handed, known, rounded)
             self.read(region)
         chooses = op.operands[:1] if len(op.regions) > 1 else ()
         given = [tuple(region.results[k] for region in op.regions) for k in range(len(op.results))]
         known = [self.known.issuperset((*each, *chooses)) for each in given]
-        self._hand(op, op.results, op.types, given, known, [not self.rounded.isdisjoint(each) for each in given])
+        self._hand(op, op.results, given, known, [not self.rounded.isdisjoint(each) for each in given])
 
     def _hand(
         self,
         op: Op,
         values: Sequence[Name],
-        types: Sequence[TensorType],
         of: Sequence[tuple[Name, ...]],
         known: Sequence[bool],
         rounded: Sequence[bool],
     ) -> None:
         """Note what of the values that an operation hands to its regions, or gives, hangs on no argument."""
-        each = zip(values, types, of, known, rounded, strict=True)
-        for k, (value, type_, given, is_known, is_rounded) in enumerate(each):
-            self.types[value] = type_
+        for k, (value, given, is_known, is_rounded) in enumerate(zip(values, of, known, rounded, strict=True)):
             if is_known:
                 self._note(value, is_rounded=is_rounded, is_unseen=True)
                 self._handed[value] = given

@@ -125,6 +125,8 @@ def test_how_they_were_made_is_told() -> None:
         lambda x: jnp.stack([x, places() / 41]) * x > 0,
         lambda x: jnp.stack([x, places() / 41]).sum(0) + x > 0,
         lambda x: jnp.stack([x, places() / 41]) > x,
+        lambda x: x > places() / 41,
+        lambda x: lax.fori_loop(0, 3, lambda t, y: y + (y > places() / 41 * t), x),
         lambda x: jnp.concatenate([x, jnp.zeros(PLACES)]) * 3 > 0,
         lambda x: lax.pad(x, 0.0, [(1, 1, 0)]) > 0,
         lambda x: jnp.stack([x, places() / 41]).astype(jnp.bfloat16),
