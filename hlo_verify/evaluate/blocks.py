@@ -71,6 +71,11 @@ def dense(blocks: Blocks, device: int) -> Array:
     return take(blocks.values[number : number + 1].reshape(blocks.values.shape[1:]), blocks.classes[1:])
 
 
+def every_element(blocks: Blocks) -> Array:
+    """Every element on all devices that differ: [devices, *shape]."""
+    return np.stack([dense(blocks, n) for n in range(blocks.devices)])
+
+
 def take(values: Array, indices: Sequence[Array | None], start: int = 0) -> Array:
     """The values at an index array for each axis from `start` (None: all of it)."""
     for k, index in enumerate(indices, start):

@@ -14,7 +14,7 @@ from math import prod
 
 import numpy as np
 
-from hlo_verify.evaluate.blocks import dense
+from hlo_verify.evaluate.blocks import every_element
 from hlo_verify.evaluate.interpret import evaluate
 from hlo_verify.evaluate.intervals import INTERVALS, around
 from hlo_verify.evaluate.maps import Array
@@ -104,7 +104,7 @@ def enclosures(module: Module, values: Iterable[Closed], devices: int, session: 
     session.meter.charge(evaluation.work)
     room = _Room()
     return {
-        name: np.stack([dense(blocks, n) for n in range(blocks.devices)])
+        name: every_element(blocks)
         for name, blocks in evaluation.watched.items()
         if blocks is not None
         and blocks.values.dtype == INTERVALS

@@ -49,18 +49,20 @@ def is_cut(op: Op, *, is_complex: bool) -> bool:
 
 def may_be_beyond(name: str, values: Sequence[Array | None]) -> bool:
     """Whether intervals of what an operation is of, as far as they are known, reach beyond an edge, and do not lie
-    there as a whole. An exponent is asked where the base may be 0 or less, a length where the height over it may be."""
+    there as a whole. An exponent is asked where the base may be 0 or less, and of an angle the length where the height
+    may be 0."""
     from hlo_verify.evaluate.intervals import is_point
 
     name, (first, second) = plain_name(name), (*values, None)[:2]
     if name in _HAS_POLES:
         return any(each is not None and bool(((each["low"] <= 0) & ~is_point(each)).any()) for each in (first, second))
-    if name == "power" and second is not None and (first is None or (first["low"] <= 0).any()):
-        return not bool(is_point(second).all()) or (first is not None and _reaches_beyond(name, first))
+    if name == "power" and second is not None and ((first is None or first["low"] <= 0) & ~is_point(second)).any():
+        return True
     if first is None:
         return False
-    if second is not None and _may_be_zero(first).any() and (_may_be_zero(second) & ~is_point(second)).any():
-        return True
+    if name == "atan2" and second is not None:
+        is_at_cut = (first["low"] <= 0) & (first["high"] >= 0) & ~(second["low"] > 0)
+        return bool((is_at_cut & ~(is_point(first) & is_point(second))).any())
     return _reaches_beyond(name, first)
 
 
@@ -73,10 +75,6 @@ def _reaches_beyond(name: str, values: Array) -> bool:
         is_inside = low >= edge if side == _ABOVE else high <= edge
         is_open |= (low <= edge) & (edge <= high) & ~(is_inside & (name in _HOLDS_EDGES))
     return bool((is_open & ~is_point(values)).any())
-
-
-def _may_be_zero(values: Array) -> Array:
-    return np.asarray((values["low"] <= 0) & (values["high"] >= 0))
 
 
 def _compared(op: Op) -> Sequence[Name]:

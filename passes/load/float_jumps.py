@@ -82,12 +82,15 @@ class _Jumps:
     def _may_be_beyond(self, op: Op, values: Sequence[Blocks | None]) -> bool:
         """Whether some number is known to be at an edge, as far as floats have it. Of what is not known it is asked
         where both sides of the edge have numbers."""
+        from hlo_verify.evaluate.blocks import every_element
         from hlo_verify.evaluate.intervals import INTERVALS
 
-        known = [None if v is None or v.values.dtype != INTERVALS else v.values for v in values]
-        if all(each is None for each in known):
+        known = [v if v is not None and v.values.dtype == INTERVALS else None for v in values]
+        if not any(known):
             return is_cut(op, is_complex=not is_float(op.types[0].dtype))
-        return may_be_beyond(op.name, known)
+        if len(known) > 1:  # element by element: each is grouped in its own way
+            return may_be_beyond(op.name, [None if v is None else every_element(v) for v in known])
+        return may_be_beyond(op.name, [None if v is None else v.values for v in known])
 
     def roundings(self, values: Sequence[Name]) -> Iterator[tuple[tuple[Name, ...], str]]:
         """The results of operations that give one of those values other than real numbers have it, and what there is

@@ -89,6 +89,10 @@ PAIRS: dict[str, tuple[Table, Table]] = {
         lambda: root_of_diagonal(is_divided=True),
         lambda: root_of_diagonal(is_divided=False),
     ),
+    "a logarithm of factorials": (
+        lambda: lax.lgamma(places() / 41 * 41 - places()),
+        lambda: lax.lgamma(0 * places()),
+    ),
     "a sum of rows": (
         lambda: jnp.floor(jnp.sum(places()[:, None] / 41 * jnp.ones(41), 1)),
         places,
