@@ -26,11 +26,12 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.factors import apart
+from hlo_verify.terms.fixing import eliminated
 from hlo_verify.terms.functions import INVERSE, ZERO_TIMES
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.root_laws import by_primes
-from hlo_verify.terms.sums import components, eliminated
+from hlo_verify.terms.sums import components
 from hlo_verify.terms.term import (
     Apply,
     Atom,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import reduce
 
@@ -95,3 +96,8 @@ def _without(mono: Monomial, factors: Factors) -> Monomial:
     for atom, n in factors.items():
         powers[atom] = plain(Fraction(powers.get(atom, 0)) - Fraction(n))
     return tuple(sorted(((atom, n) for atom, n in powers.items() if n), key=lambda item: item[0].uid))
+
+
+def of_factors(items: Iterable[tuple[Atom, Number]]) -> Poly:
+    """The product of these powers of different atoms, in any order."""
+    return make_poly(((tuple(sorted(items, key=lambda item: item[0].uid)), 1),))

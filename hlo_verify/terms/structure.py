@@ -32,12 +32,19 @@ REWRITINGS = (
     ),
     Rewriting("sum of one term", "sum v<n. f", "n * f", "sums._sum_monomial"),
     Rewriting("sum of a sum", "sum v. sum w. g", "sum v,w. g", "sums._sum_product"),
-    Rewriting("one point", "sum v<n. [v = e] g(v)", "[0 <= e < n] g(e)", "sums._one_point", "one v at most is e"),
+    Rewriting("one point", "sum v<n. [v = e] g(v)", "[0 <= e < n] g(e)", "fixing._one_point", "one v at most is e"),
+    Rewriting(
+        "one in every",
+        "sum v<n. [(v + e) mod m = r] g(v)",
+        "sum u<n/m. g((r - e) mod m + m*u)",
+        "fixing._one_in_every",
+        "v has a factor that is prime to m",
+    ),
     Rewriting(
         "one entry",
         "sum v<n. [table[v] = e] g(v)",
         "[e is an entry] g(place[e])",
-        "sums._one_entry",
+        "fixing._one_entry",
         "no two are equal",
     ),
     Rewriting(
@@ -53,7 +60,7 @@ REWRITINGS = (
         "(sum v<n. [v < k] f h) + (sum v<n. [v >= k] g h)",
         "sums._put_together",
     ),
-    Rewriting("part of a range", "sum v<n. [a <= v <= b] g(v)", "sum w<b-a+1. g(a + w)", "sums.eliminated"),
+    Rewriting("part of a range", "sum v<n. [a <= v <= b] g(v)", "sum w<b-a+1. g(a + w)", "fixing.eliminated"),
     Rewriting(
         "what is picked by a sum",
         "sum v. (sum w. [e(w) = v] g(w)) h(v)",
@@ -101,13 +108,7 @@ REWRITINGS = (
         "the a_i + c*v are every residue modulo n, each as often",
     ),
     Rewriting("ring of two", "f(e) + f(1 - e)", "sum v<2. f(v)", "ring_of_two._joined_once", "e is 0 or 1"),
-    Rewriting(
-        "wrapped by a condition",
-        "e - n*[e >= n]",
-        "e mod n",
-        "wrapping.wrapped",
-        "0 <= e < 2*n",
-    ),
+    Rewriting("wrapped by a condition", "e - n*[e >= n]", "e mod n", "wrapping.wrapped", "0 <= e < 2*n"),
     Rewriting(
         "sum piece by piece",
         "(sum v<a. f(v)) + (sum v<b. f(v + a))",
@@ -188,11 +189,7 @@ REWRITINGS = (
     Rewriting("integer of what is not negative", "truncate(t)", "floor(t)", "whole.truncated", "t >= 0, in the range"),
     Rewriting("integers as numbers", "positive(sum v. p(v) - n)", "[sum v. p(v) >= n + 1]", "counts.asked_of_counts"),
     Rewriting(
-        "one of those that are asked",
-        "max v. [f(v) = f(w)]",
-        "1",
-        "extrema._of_truths",
-        "w is one of the values of v",
+        "one of those that are asked", "max v. [f(v) = f(w)]", "1", "extrema._of_truths", "w is one of the values of v"
     ),
     Rewriting("sign of an extremum", "max v. [f(v) > 0]", "[max v. f(v) > 0]", "extrema._of_truths", "f is a number"),
     Rewriting(
@@ -360,13 +357,7 @@ REWRITINGS = (
         "quotient_signs.narrowed",
         "f - g is not negative, and k is no less than 1; f - g is positive, or k more than 1",
     ),
-    Rewriting(
-        "sign of a numerator",
-        "g - inverse(f) > 0",
-        "g * f - 1 > 0",
-        "quotient_signs.narrowed",
-        "f is positive",
-    ),
+    Rewriting("sign of a numerator", "g - inverse(f) > 0", "g * f - 1 > 0", "quotient_signs.narrowed", "f is positive"),
     Rewriting(
         "sign of a variance",
         "sum v<n. f(v)**2 - 1/n * (sum v<n. f(v))**2 < 0",

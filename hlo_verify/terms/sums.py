@@ -2,7 +2,7 @@
 
     sum v. c * f * g(v)      = c * f * sum v. g(v)                    f does not depend on v, inside of names too
     sum v. sum k. g          = sum v,k. g                             partial sums close here
-    sum v<n. [v = e] g(v)    = [0 <= e < n] g(e)                      the one-point rule: a name stays one
+    sum v<n. [v = e] g(v)    = [0 <= e < n] g(e)             the one-point rule (`fixing`): a name stays one
     sum v. [e(v) = i] g(e(v)) = g(i) * sum v. [e(v) = i]      what a condition tells (`told_places`)
     sum v. (k*[v = e] + c) g(v)   = k*g(e) + c * sum v. g(v)          also of three pieces (`beside_all`)
     sum v<n. g(n-1-v)        = sum v<n. g(v)                          counted down (`merging`)
@@ -19,16 +19,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence, Set
 
-from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.index.tables import evaluate
+from hlo_verify.index.expr import Digit, Opaque, Var
 from hlo_verify.limits import allows
 from hlo_verify.looking import look
 from hlo_verify.memory import once_a_session
-from hlo_verify.terms import algebra, guards
+from hlo_verify.terms import algebra
 from hlo_verify.terms.beside_all import over_all
 from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.factors import of_factors
+from hlo_verify.terms.fixing import eliminated
 from hlo_verify.terms.losses import selected_by, separated, tidied, without_zeros
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.openings import as_it_is_added_up, keeps_its_name, opening_within_bounds
@@ -70,7 +70,7 @@ def _sum_monomial(bound: Sequence[Var], mono: Monomial, selected: Collection[Ato
     dependent = [
         item for item in mono if not item[0].free.isdisjoint(bound) or item[0] in selected or item[0].doubt & INFINITE
     ]
-    outside = _product(item for item in mono if item not in dependent)
+    outside = of_factors(item for item in mono if item not in dependent)
     occurring: set[Var] = set()
     for atom, _ in dependent:
         occurring |= atom.free.intersection(bound)
@@ -86,15 +86,10 @@ def _sum_monomial(bound: Sequence[Var], mono: Monomial, selected: Collection[Ato
     return algebra.scale(algebra.expanded(outside, inner), count)
 
 
-def _product(items: Iterable[Item]) -> Poly:
-    mono = tuple(sorted(items, key=lambda item: item[0].uid))
-    return make_poly(((mono, 1),))
-
-
 def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
     """The sum of a product every factor of which depends on a bound variable."""
     if not bound:
-        return _product(items)
+        return of_factors(items)
     count = how_many_below(bound, items)
     if count is not None:
         return algebra.of_index(count)
@@ -114,7 +109,7 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
     parted = _parted(bound, items)
     if parted is not None:
         return reduce_sum(bound, parted)
-    merged = merge_in(bound, (_product(items),))
+    merged = merge_in(bound, (of_factors(items),))
     if merged is not None:
         return reduce_sum(merged[0], merged[1][0])
     fewer = eliminated(bound, items)
@@ -134,7 +129,7 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
         pushed = _push(bound, items)
         if pushed is not None:
             return pushed
-    return define("sum", bound, (_product(items),))
+    return define("sum", bound, (of_factors(items),))
 
 
 def _opened(bound: list[Var], items: list[Item], atom: Read) -> Poly | None:
@@ -149,7 +144,7 @@ def _opened(bound: list[Var], items: list[Item], atom: Read) -> Poly | None:
             return None
     used("sum of a sum")
     more, (body,) = unfold(atom)
-    rest = _product(item for item in items if item[0] is not atom)
+    rest = of_factors(item for item in items if item[0] is not atom)
     if atom.tensor.kind == "term":
         return reduce_sum([*bound, *more], algebra.expanded(rest, body))
     with as_it_is_added_up(atom.tensor.bodies[0]):
@@ -173,7 +168,7 @@ def _put_together(bound: Sequence[Var], items: Sequence[Item]) -> Poly | None:
             continue
         if any(all(_asks(mono, v) for mono, _ in body.items) for v in asked) and not keeps_its_name(bound, atom):
             used("sum of what is put together")
-            return product_with(_product(items).items[0][0], {atom: _in_pieces(unfold(atom)[1][0], here)}.get)
+            return product_with(of_factors(items).items[0][0], {atom: _in_pieces(unfold(atom)[1][0], here)}.get)
     return None
 
 
@@ -213,7 +208,7 @@ def _picked(bound: list[Var], items: list[Item]) -> tuple[list[Var], Poly] | Non
             if chosen is None or chosen[0]:
                 continue
             used("what is picked by a sum")
-            rest = _product(other for other in items if other is not item)
+            rest = of_factors(other for other in items if other is not item)
             return [*bound, *more], algebra.scale(algebra.expanded(rest, make_poly(((own, 1),))), c)
     return None
 
@@ -266,7 +261,7 @@ def _parted(bound: list[Var], items: list[Item]) -> Poly | None:
             rest = algebra.build({tuple(i for i in mono if i not in outside): c for mono, c in numbers.items})
             if not any(a.doubt for a, _ in outside):  # 0 * t is so many times as much
                 rest, zeros = algebra.add(rest, zeros), ZERO
-            parts = algebra.expanded(_product(outside), rest if len(rest.items) == 1 else named(rest))
+            parts = algebra.expanded(of_factors(outside), rest if len(rest.items) == 1 else named(rest))
         parts = algebra.add(parts, zeros)
         if keeps_its_name(bound, atom):
             continue
@@ -279,79 +274,6 @@ def _common(p: Poly) -> list[Item]:
     """The factors, with their powers, that all monomials have, but for those that are 0 or no number."""
     first, *others = [mono for mono, _ in without_zeros(p).items] or [()]
     return [item for item in first if all(item in mono for mono in others)]
-
-
-_Fewer = tuple[list[Var], Poly]
-"""A sum over fewer values: what it is over, and of what."""
-
-
-def eliminated(bound: Sequence[Var], items: Sequence[Item]) -> _Fewer | None:
-    """The same sum less one guard that fixes a bound variable or shrinks its range; None if there is no such guard."""
-    for guard, _ in items:
-        if not isinstance(guard, Guard):
-            continue
-        for atom, c in guard.form.items:
-            others = [item for item in items if item[0] is not guard]
-            if isinstance(atom, Opaque) and len(atom.free) == 1 and atom.free <= set(bound) and abs(c) == 1:
-                looked_up = _one_entry(bound, atom, c, guard, others)
-                if looked_up is not None:
-                    return looked_up
-            if not (isinstance(atom, Digit) and atom.var in bound and atom.top):
-                continue
-            v = atom.var
-            rest = expr.build(0, [(a, k) for a, k in guard.form.items if a is not atom])
-            if v in rest.free:
-                continue
-            lo = guard.form.lo if guard.lo is None else guard.lo
-            hi = guard.form.hi if guard.hi is None else guard.hi
-            if hi - lo + 1 == abs(c) and atom.low == 1:
-                return _one_point(bound, v, c, rest, (lo, hi), others)
-            if c == 1 and not rest.items:  # lo <= v div low <= hi
-                lo, hi = max(lo * atom.low, 0), min((hi + 1) * atom.low, v.size) - 1
-                used("part of a range")
-                smaller = expr.fresh("f", hi - lo + 1)
-                value = expr.shift(expr.of_var(smaller), lo)
-                body = algebra.substitute(_product(others), {v: value})
-                return [smaller if b is v else b for b in bound], body
-    return None
-
-
-def _one_point(
-    bound: Sequence[Var], v: Var, c: int, rest: Index, window: tuple[int, int], others: list[Item]
-) -> tuple[list[Var], Poly]:
-    used("one point")
-    lo, hi = window
-    if c > 0:  # the largest v with c*v <= hi - rest
-        value = expr.floor_div(expr.shift(expr.scale(rest, -1), hi), c)
-    else:  # the largest v with |c|*v <= rest - lo
-        value = expr.floor_div(expr.shift(rest, -lo), -c)
-    inside = guards.interval(value, 0, v.size - 1)
-    body = algebra.multiply(inside, algebra.substitute(_product(others), {v: value}))
-    return [b for b in bound if b is not v], body
-
-
-def _one_entry(bound: Sequence[Var], entry: Opaque, c: int, guard: Guard, others: list[Item]) -> _Fewer | None:
-    """The sum where a condition asks for one entry of a table of which no two are equal: there the variable is the
-    place of that entry, if there is one."""
-    (v,) = entry.free
-    rest = expr.subtract(guard.form, expr.scale(expr.of_atom(entry), c))
-    if guard.lo != guard.hi or guard.lo is None or v in rest.free or not allows("fitted_values", v.size):
-        return None
-    entries = evaluate(expr.of_atom(entry), v)
-    if entries is None or len(set(entries.tolist())) < v.size:
-        return None
-    least, most = int(entries.min()), int(entries.max())
-    if not allows("fitted_values", most - least + 1):
-        return None
-    places = [-1] * (most - least + 1)
-    for n, value in enumerate(entries.tolist()):
-        places[value - least] = n
-    used("one entry")
-    asked = expr.scale(expr.subtract(expr.constant(guard.lo), rest), c)
-    place = expr.lookup(tuple(places), expr.shift(asked, -least))
-    inside = algebra.multiply(guards.interval(asked, least, most), guards.interval(place, 0, None))
-    body = algebra.multiply(inside, algebra.substitute(_product(others), {v: place}))
-    return [b for b in bound if b is not v], body
 
 
 def components(bound: Sequence[Var], items: Iterable[Item]) -> list[tuple[list[Var], list[Item]]]:
@@ -386,6 +308,6 @@ def _push(bound: list[Var], items: list[Item]) -> Poly | None:
         across = any(len({w in atom.free for atom in within}) > 1 for w in bound if w in beyond)
         if len(within) < len(factors) and not across and _may_part([inner, outer]):
             used("sum inside of a sum")
-            summed = reduce_sum(own, _product(inner))
-            return reduce_sum([w for w in bound if w not in own], algebra.expanded(summed, _product(outer)))
+            summed = reduce_sum(own, of_factors(inner))
+            return reduce_sum([w for w in bound if w not in own], algebra.expanded(summed, of_factors(outer)))
     return None

@@ -126,6 +126,17 @@ def _put_together(case: Case) -> tuple[Poly, Array]:
     return found, case.each(lambda i, j: sum(counted[n][n, i] * zs[n] for n in range(8)))
 
 
+@instance("one in every")
+def _one_remainder(case: Case) -> tuple[Poly, Array]:
+    """What lies at one remainder of so many times a variable and the rest: fewer values than there are remainders, as
+    many, or more, with a factor that has an inverse modulo m and, by chance, one that has none."""
+    m, n, r, k = (case.random.randrange(a, b) for a, b in ((2, 7), (2, 14), (0, 6), (-5, 12)))
+    (x, xs), v, r = case.make(n), bound(n), r % m
+    form = expr.modulo(expr.add(expr.scale(expr.of_var(v), k), case.i), m)
+    found = reduce_sum([v], algebra.multiply(guards.interval(form, r, r), at(x, v)))
+    return found, case.each(lambda i, j: sum(xs[a] for a in range(n) if (k * a + i) % m == r))
+
+
 @instance("one entry")
 def _entry(case: Case) -> tuple[Poly, Array]:
     """The place of an entry of a table: of all places in another order, of numbers with gaps, and with two equal."""
