@@ -5,6 +5,7 @@ from __future__ import annotations
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.ops.at_best import at_best
+from hlo_verify.ops.halos import one_function
 from hlo_verify.ops.in_order import in_order
 from hlo_verify.ops.slots import at_own_slots
 from hlo_verify.ops.values import Context, Rule, Value, as_index, position, positions
@@ -102,7 +103,9 @@ def _reverse(op: Op, args: list[Value], context: Context) -> list[Value]:
 def _concatenate(op: Op, args: list[Value], context: Context) -> list[Value]:
     (result,) = op.types
     k = op.attributes["dimension"]
-    return [Value(result, concatenated([(a, a.shape[k]) for a in args], k, positions(result.shape)))]
+    parts, where = [(a, a.shape[k]) for a in args], positions(result.shape)
+    together = one_function(parts, k, where[k])
+    return [Value(result, concatenated(parts, k, where) if together is None else together)]
 
 
 def concatenated(parts: list[tuple[Value, int]], k: int, where: tuple[Index, ...]) -> Poly:

@@ -1,0 +1,60 @@
+"""Windows over rows that XLA splits over devices, and their gradients: strided, transposed, pooled, in a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+from jax.sharding import AbstractMesh, AxisType, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+
+ROWS = jax.ShapeDtypeStruct((2, 32, 3), jnp.float32)
+
+
+def convolved(x: Any, w: Any, stride: int = 1) -> Any:
+    return lax.conv_general_dilated(x, w, (stride,), "SAME", dimension_numbers=("NWC", "WIO", "NWC"))
+
+
+def transposed(x: Any, w: Any) -> Any:
+    return lax.conv_transpose(x, w, (2,), "SAME", dimension_numbers=("NWC", "WIO", "NWC"))
+
+
+def means(x: Any, size: int, stride: int) -> Any:
+    return lax.reduce_window(x, 0.0, lax.add, (1, size, 1), (1, stride, 1), "SAME") / size
+
+
+def greatest(x: Any) -> Any:
+    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 1), (1, 2, 1), "VALID")
+
+
+NETS: dict[str, tuple[int, Callable[[Any, Any], Any]]] = {
+    "means, then a convolution": (3, lambda x, w: convolved(means(jnp.tanh(x), 3, 1), w)),
+    "a convolution, means, and another one": (3, lambda x, w: convolved(means(convolved(x, w), 3, 1), w)),
+    "means of every second row": (3, lambda x, w: convolved(means(x, 3, 2), w)),
+    "the greatest of two, between convolutions": (3, lambda x, w: convolved(greatest(convolved(x, w)), w)),
+    "a stride, then a kernel transposed": (4, lambda x, w: transposed(jnp.tanh(convolved(x, w, 2)), w)),
+    "transposed by an odd kernel": (5, lambda x, w: jnp.tanh(transposed(x, w))),
+}
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("devices", [2, 4])
+@pytest.mark.parametrize("name", NETS)
+def test_gradients_of_windows_that_reach_into_other_shards(name: str, devices: int) -> None:
+    size, net = NETS[name]
+    mesh = AbstractMesh((devices,), ("x",), axis_types=(AxisType.Auto,))
+    split, whole = NamedSharding(mesh, P(None, "x")), NamedSharding(mesh, P())
+
+    def step(x: Any, w: Any) -> Any:
+        return jax.value_and_grad(lambda x, w: jnp.mean(net(x, w) ** 2), argnums=(0, 1))(x, w)
+
+    partitioned = jax.jit(step, in_shardings=(split, whole), out_shardings=(whole, (split, whole)))
+    weights = jax.ShapeDtypeStruct((size, 3, 3), jnp.float32)
+    assert hlo_verify.check(partitioned, ROWS, weights, refute=False).verdict is Verdict.PROVED
