@@ -12,10 +12,11 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.term import Poly, Read, atoms, indices, value_of
+from hlo_verify.terms.places import index_expressions
+from hlo_verify.terms.term import Poly, Read, atoms, indices
 
 Uses = dict[Var, Counter[Hashable]]
 """For each variable, how often it occurs with which coefficient in which argument of a tensor, or in a guard."""
@@ -36,7 +37,7 @@ class Frame:
 def frame_of(body: Poly, variables: Sequence[Var]) -> Frame:
     """The variables of a sum with that body."""
     following: dict[Var, list[Var]] = {v: [] for v in variables}
-    for e in _index_expressions(body):
+    for e in index_expressions(body):
         coefficients = {
             a.var: c for a, c in e.items if isinstance(a, Digit) and a.low == 1 and a.top and a.var in following
         }
@@ -106,19 +107,3 @@ def _runs(
                 yield [*run, after]
             elif size % longer == 0:
                 yield from _runs([*run, after], longer, size, free, following)
-
-
-def _index_expressions(p: Poly) -> Iterator[Index]:
-    for atom in atoms(p):
-        for e in indices(atom):
-            yield from _and_inner(e)
-
-
-def _and_inner(e: Index) -> Iterator[Index]:
-    yield e
-    for atom, _ in e.items:
-        if isinstance(atom, Opaque):
-            for inner in atom.exprs:
-                yield from _and_inner(inner)
-            if atom.term is not None:
-                yield from _index_expressions(value_of(atom))

@@ -14,9 +14,10 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.places import index_expressions
 from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Atom, Guard, Poly, Read, atoms, indices, value_of
+from hlo_verify.terms.term import Atom, Guard, Poly, Read, atoms
 
 Cut = tuple[Var, int]
 """A variable, and where digits of it begin or end."""
@@ -90,17 +91,7 @@ def _hangs_on(p: Poly, place: Index) -> bool:
 
 def _digits(p: Poly) -> Iterator[Digit]:
     """The digits that a term reads at or asks about, those of integers that it compares too: `[x[i] = x[v]]`."""
-    yield from (digit for atom in atoms(p) for e in indices(atom) for digit in _digits_in(e))
-
-
-def _digits_in(e: Index) -> Iterator[Digit]:
-    for part, _ in e.items:
-        if isinstance(part, Digit):
-            yield part
-        else:
-            yield from (digit for inner in part.exprs for digit in _digits_in(inner))
-            if part.operator == "value":
-                yield from _digits(value_of(part))
+    return (part for e in index_expressions(p) for part, _ in e.items if isinstance(part, Digit))
 
 
 def _up_to(guard: Guard, v: Var) -> tuple[Index | None, Index] | None:

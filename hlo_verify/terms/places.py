@@ -33,6 +33,32 @@ def within_places(p: Poly) -> Iterator[Poly]:
         todo += fresh
 
 
+def index_expressions(p: Poly) -> Iterator[Index]:
+    """The index expressions of a term, of others' parts and of the terms whose values these take too; each once, to
+    which there may be many paths: the rounds of a hash use what the round before gave, twice."""
+    return _of_term(p, {p})
+
+
+def _of_term(p: Poly, seen: set[Poly | Index]) -> Iterator[Index]:
+    for atom in atoms(p):
+        for e in indices(atom):
+            yield from _and_inner(e, seen)
+
+
+def _and_inner(e: Index, seen: set[Poly | Index]) -> Iterator[Index]:
+    if e in seen:
+        return
+    seen.add(e)
+    yield e
+    for part, _ in e.items:
+        if isinstance(part, Opaque):
+            for inner in part.exprs:
+                yield from _and_inner(inner, seen)
+            if part.term is not None and value_of(part) not in seen:
+                seen.add(value_of(part))
+                yield from _of_term(value_of(part), seen)
+
+
 def with_values(e: Index, image: Callable[[Poly], Poly]) -> Index:
     """An index expression with the images of the terms whose values it takes; the same object where these are."""
     parts: list[Index] = []
