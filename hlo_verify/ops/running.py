@@ -195,7 +195,7 @@ class Closing:
         if not is_float(type_.dtype) or self.t.size < 2:
             return False
         number = self._arbitrary(k, type_, is_number=True)
-        guess = settled(number.term, self.iterate([*state[:k], number, *state[k + 1 :]])[k].term)
+        guess = settled(self.t, number.term, self.iterate([*state[:k], number, *state[k + 1 :]])[k].term)
         if guess is None or self.before in guess.free:
             return False
         then = self.maxima.without_zeros(self.t, [*state[:k], Value(type_, guess), *state[k + 1 :]])[k].term

@@ -363,19 +363,24 @@ def _exponent(factor: Poly) -> Poly | None:
     return exponent
 
 
-def settled(now: Poly, after: Poly) -> Poly | None:
-    """What a component, `now` before an iteration, has to be so that it does not matter for what comes after it: where
-    `after` is `others + factor * (now - that)`, of a factor that is one product."""
+def settled(t: Var, now: Poly, after: Poly) -> Poly | None:
+    """What a component, `now` before iteration t, has to be so that it does not matter for what comes after it: where
+    `after` is `others + factor * (now - that)` in all iterations but perhaps the last one. A guess, by a product of the
+    factor that is part of no other one, as `[a > b]*[a = b]` is of `[a > b] + [a = b]/2 - [a > b]*[a = b]/2`, which
+    gradients of maxima are multiplied by."""
     atom, after = now.atom, opening.opened(after)
     own = [(mono, c) for mono, c in after.items if any(a is atom for a, _ in mono)]
-    if atom is None or len(own) != 1 or len(own[0][0]) == 1 or dict(own[0][0])[atom] != 1:
+    if atom is None or any(len(mono) == 1 or dict(mono)[atom] != 1 for mono, _ in own):
         return None
-    factor, scale = {a: n for a, n in own[0][0] if a is not atom}, own[0][1]
+    earlier = {t: expr.of_var(expr.fresh("t", t.size - 1))}
+    held = [item for item in own if algebra.substitute(make_poly((item,)), earlier) is not ZERO]
+    if not held:
+        return None
+    most, scale = max(held, key=lambda item: len(item[0]))
+    factor = frozenset(item for item in most if item[0] is not atom)
     that = ZERO
     for mono, c in after.items:
-        powers = dict(mono)
-        if mono is own[0][0] or any(powers.get(a) != n for a, n in factor.items()):
-            continue
-        rest = tuple((a, n) for a, n in mono if a not in factor)
-        that = algebra.add(that, make_poly(((rest, -Fraction(c) / Fraction(scale)),)))
+        if factor.issubset(mono) and all(a is not atom for a, _ in mono):
+            rest = tuple(item for item in mono if item not in factor)
+            that = algebra.add(that, make_poly(((rest, -Fraction(c) / Fraction(scale)),)))
     return that

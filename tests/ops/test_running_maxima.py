@@ -36,6 +36,7 @@ RIGHT = {
     "causal_through_maxima_from_infinity": replace(CAUSAL, held=False, start=INFINITE, devices=8),
     "causal_through_maxima_infinite_64": replace(CAUSAL, held=False, masked=INFINITE, start=INFINITE, devices=64),
 }
+RIGHT |= {f"{name}_told_apart": replace(ring, told_apart=True) for name, ring in RIGHT.items() if not ring.held}
 
 
 def seen(ring: Ring) -> list[bool]:
