@@ -191,7 +191,7 @@ class Limits:
     repair_proofs: int = 4
     """Repairs that are put to the proof, of all faults together: each costs as much as proving the right module."""
     fault_proofs: int = 3
-    """The same of one fault: each of these repairs makes the results agree at the witness's inputs."""
+    """The same of one fault: each of these repairs makes the results agree at the witness's inputs, and at others."""
     repair_axes: int = 4
     """Axes of a mesh of which every combination is tried as the groups of a repair: they double with each."""
     repair_denominator: int = 64

@@ -15,10 +15,14 @@ from hlo_verify.evaluate.needed import only_results
 from hlo_verify.passes.diagnose.finding import Lead
 from hlo_verify.passes.diagnose.proved import are_proved
 from hlo_verify.passes.refute import trial as trials
+from hlo_verify.passes.refute.draws import Draw, Drawing
 from hlo_verify.passes.refute.repairs import Repair, Repairs
 from hlo_verify.passes.refute.trial import EVIDENT, Counterexample, Trial
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.session import Session
+
+TELLING = Draw(1.0, 8, 8)
+"""Inputs of so many different elements that two shards are hardly ever alike."""
 
 
 @dataclass(slots=True)
@@ -58,11 +62,14 @@ def suggest(
     apart = lost or found.differences[min(results)]
     known = apart.found and cmath.isfinite(apart.found) and cmath.isfinite(apart.expected)
     factor = abs(apart.expected / apart.found) if known else None
-    proofs = 0
+    proofs, elsewhere = 0, None
     for repair in mends.near(lead.name, factor, results):
         if proofs >= allowance.session.limits.fault_proofs or not allowance.is_left:
             return None
         if not _agrees(found, repair, results, allowance):
+            continue
+        elsewhere = elsewhere or _elsewhere(found, results, allowance)
+        if _differs(elsewhere, repair, results, allowance):
             continue
         proofs += 1
         allowance.proofs -= 1
@@ -78,8 +85,7 @@ def _agrees(found: Counterexample, repair: Repair, results: Collection[int], all
     """Whether the repaired module's results are right for the counterexample's inputs."""
     pair = replace(found.trial.pair, partitioned=repair.module)
     trial = trials.run(pair, found.trial.inputs, whole=found.trial.whole, only=results)
-    allowance.work -= trial.local.work
-    allowance.session.meter.charge(trial.local.work)
+    _charge(trial.local.work, allowance)
     sizes = {}
     for n in results:
         whole, local = trial.whole.results[n], trial.local.results[n]
@@ -93,6 +99,33 @@ def _agrees(found: Counterexample, repair: Repair, results: Collection[int], all
         if trial.differences([n]):
             return False
     return True
+
+
+def _limits(trial: Trial, allowance: Allowance) -> Limits:
+    return Limits(trial.elements, min(allowance.work, allowance.session.limits.glance_work))
+
+
+def _charge(work: float, allowance: Allowance) -> None:
+    allowance.work -= work
+    allowance.session.meter.charge(work)
+
+
+def _elsewhere(found: Counterexample, results: Collection[int], allowance: Allowance) -> Trial:
+    """Both modules for inputs that were not made plain: a witness's shards may be alike, whatever is sent where."""
+    pair = found.trial.pair
+    trial = trials.run(pair, Drawing(pair).draw(TELLING, 0), limits=_limits(found.trial, allowance), only=results)
+    _charge(trial.work, allowance)
+    return trial
+
+
+def _differs(elsewhere: Trial, repair: Repair, results: Collection[int], allowance: Allowance) -> bool:
+    """Whether the repaired module's results are wrong for those inputs; not where they take too much to be known."""
+    if any(elsewhere.whole.results[n] is None for n in results):
+        return False
+    pair, limits = replace(elsewhere.pair, partitioned=repair.module), _limits(elsewhere, allowance)
+    trial = trials.run(pair, elsewhere.inputs, whole=elsewhere.whole, only=results, limits=limits)
+    _charge(trial.local.work, allowance)
+    return bool(trial.differences(results))
 
 
 def watched(found: Counterexample, leads: Collection[Lead], limits: Limits | None = None) -> Trial:
