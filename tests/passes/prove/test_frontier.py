@@ -101,7 +101,8 @@ def test_steps_are_as_many_as_layers(network: Callable[[int], Any], monkeypatch:
         made.clear()
         assert hlo_verify.verify(network(layers), refute=False).verdict is Verdict.PROVED
         terms.append(sum(made))
-    assert 100 < terms[2] - terms[1] < 1.5 * (terms[1] - terms[0])
+    assert terms[0] > 100  # where layers are told to be alike, more of them are no more terms
+    assert terms[2] - terms[1] < max(100, 1.5 * (terms[1] - terms[0]))
 
 
 @pytest.mark.drawn(1)
