@@ -17,7 +17,7 @@ from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.ops.values import Value, position, position_var
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.substitution import Substitution
-from hlo_verify.terms.term import Guard, Monomial, Poly, make_poly, reads
+from hlo_verify.terms.term import Guard, Poly, make_poly, reads
 
 
 def one_function(parts: Sequence[tuple[Value, int]], k: int, where: Index) -> Poly | None:
@@ -29,7 +29,7 @@ def one_function(parts: Sequence[tuple[Value, int]], k: int, where: Index) -> Po
     along = position_var(k, size)
     if len(parts) == 1 or size == 1 or along not in term.free:
         return None
-    summands = [(algebra.build({mono: c}), _bounds(mono, along)) for mono, c in term.items]
+    summands = [(p, _bounds(p, along)) for p in (make_poly((item,)) for item in term.items)]
 
     def at(place: Index) -> Poly:
         moved = Substitution({along: expr.shift(place, -starts[longest])})
@@ -47,12 +47,12 @@ def one_function(parts: Sequence[tuple[Value, int]], k: int, where: Index) -> Po
     return at(where)
 
 
-def _bounds(mono: Monomial, v: Var) -> set[tuple[Index, int, int]]:
+def _bounds(product: Poly, v: Var) -> set[tuple[Index, int, int]]:
     """The indices by which a product reads at v, with the first and the last that there is: of a tensor its own, of a
     definition, which says nothing of it, those that are asked for."""
     return {
         (e, 0, read.tensor.shape[n] - 1) if len(read.tensor.shape) == len(read.indices) else (e, e.lo, e.hi)
-        for read in reads(make_poly(((mono, 1),)))
+        for read in reads(product)
         for n, e in enumerate(read.indices)
         if v in e.free
     }

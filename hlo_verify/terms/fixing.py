@@ -1,9 +1,11 @@
 """Variables of a sum that a condition fixes, or leaves part of their range.
 
-sum v<n. [v = e] g(v)               = [0 <= e < n] g(e)                        one point
-sum v<n. [(v + e) mod m = r] g(v)   = sum u<n/m. g((r - e) mod m + m*u)          one place in every m
-sum v<n. [table[v] = e] g(v)        = [e is an entry] g(place[e])              one entry
-sum v<n. [a <= v <= b] g(v)         = sum w<b-a+1. g(a + w)                    part of a range
+    sum v<n. [v = e] g(v)               = [0 <= e < n] g(e)                    one point
+    sum v<n. [(v + e) mod m = r] g(v)   = sum u<n/m. g((r - e) mod m + m*u)    one in every
+    sum v<n. [table[v] = e] g(v)        = [e is an entry] g(place[e])          one entry
+    sum v<n. [a <= v <= b] g(v)         = sum w<b-a+1. g(a + w)                part of a range
+
+All other conditions are among the factors g.
 """
 
 from __future__ import annotations
@@ -47,8 +49,7 @@ def eliminated(bound: Sequence[Var], items: Sequence[Item]) -> _Fewer | None:
             rest = expr.build(0, [(a, k) for a, k in guard.form.items if a is not atom])
             if v in rest.free:
                 continue
-            lo = guard.form.lo if guard.lo is None else guard.lo
-            hi = guard.form.hi if guard.hi is None else guard.hi
+            lo, hi = guards.ends(guard)
             if hi - lo + 1 == abs(c) and atom.low == 1:
                 return _one_point(bound, v, c, rest, (lo, hi), others)
             if c == 1 and not rest.items:  # lo <= v div low <= hi
@@ -70,17 +71,20 @@ def _one_point(
         value = expr.floor_div(expr.shift(expr.scale(rest, -1), hi), c)
     else:  # the largest v with |c|*v <= rest - lo
         value = expr.floor_div(expr.shift(rest, -lo), -c)
+    return [b for b in bound if b is not v], _where(v, value, others)
+
+
+def _where(v: Var, value: Index, items: list[Item]) -> Poly:
+    """A product where a variable is this, if that is one of the variable's values."""
     inside = guards.interval(value, 0, v.size - 1)
-    body = algebra.multiply(inside, algebra.substitute(of_factors(others), {v: value}))
-    return [b for b in bound if b is not v], body
+    return algebra.multiply(inside, algebra.substitute(of_factors(items), {v: value}))
 
 
 def _one_in_every(bound: Sequence[Var], remainder: Opaque, guard: Guard, others: list[Item]) -> _Fewer | None:
     """The sum where a condition asks for one remainder of what a variable is added to: one of every m values of the
     variable has it, and which one follows from the rest, as the variable's factor has an inverse modulo m."""
     ((_, sign),) = guard.form.items
-    lo = guard.form.lo if guard.lo is None else guard.lo
-    hi = guard.form.hi if guard.hi is None else guard.hi
+    lo, hi = guards.ends(guard)
     if lo != hi or abs(sign) != 1:
         return None
     (e,), (m,) = remainder.exprs, remainder.args
@@ -98,10 +102,7 @@ def _one_in_every(bound: Sequence[Var], remainder: Opaque, guard: Guard, others:
         if v.size > m:
             turn = expr.fresh("f", -(-v.size // m))
             value, left = expr.add(value, expr.scale(expr.of_var(turn), m)), [*left, turn]
-        body = algebra.multiply(
-            guards.interval(value, 0, v.size - 1), algebra.substitute(of_factors(others), {v: value})
-        )
-        return left, body
+        return left, _where(v, value, others)
     return None
 
 

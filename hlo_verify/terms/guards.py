@@ -286,6 +286,11 @@ def complement(g: Guard) -> list[tuple[Bound, Bound]]:
     return outside
 
 
+def ends(g: Guard) -> tuple[int, int]:
+    """The least and the greatest value of its form for which a guard may hold."""
+    return g.form.lo if g.lo is None else g.lo, g.form.hi if g.hi is None else g.hi
+
+
 def guards_of(mono: Monomial) -> list[Guard]:
     """The guards among the atoms of a monomial."""
     return [atom for atom, _ in mono if isinstance(atom, Guard)]

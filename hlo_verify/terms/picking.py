@@ -31,10 +31,7 @@ Spread = Callable[[Sequence[Poly], Var], Poly | None]
 
 def bounds_of(atom: Atom) -> tuple[int, int] | None:
     """Between what integers a condition asks an integer that is not told by places alone to be; None of others."""
-    if not isinstance(atom, Guard) or not asked(atom.form):
-        return None
-    lo, hi = atom.form.lo if atom.lo is None else atom.lo, atom.form.hi if atom.hi is None else atom.hi
-    return lo, hi
+    return guards.ends(atom) if isinstance(atom, Guard) and asked(atom.form) else None
 
 
 def structure(atom: Atom, power: Number) -> int:
