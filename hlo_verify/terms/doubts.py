@@ -93,7 +93,9 @@ def of_function(function: Function, args: tuple[Poly, ...]) -> int:
     if domain is _everywhere or domain(args, signs.of):
         return inherited
     if not all(map(_is_of_constants, args)):
-        return inherited | UNDEFINED
+        from hlo_verify.terms.certain_poles import is_outside_somewhere  # made of terms
+
+        return inherited | UNDEFINED | (INFINITE if is_outside_somewhere(function, args) else 0)
     return inherited if not inherited and domain(args, values.signs_of_numbers) else inherited | INFINITE
 
 
@@ -117,6 +119,16 @@ def _is_of_places(e: Index) -> bool:
     opaque = [atom for atom, _ in e.items if isinstance(atom, Opaque)]
     known = all(_is_of_constants(value_of(atom)) for atom in opaque if atom.term is not None)
     return known and all(_is_of_places(inner) for atom in opaque for inner in atom.exprs)
+
+
+def of_read(read: Read) -> int:
+    """The doubts of an element, of which its tensor has some: that it is none of the numbers for any argument is seen
+    only where it is."""
+    from hlo_verify.terms.certain_poles import has_some  # made of terms
+
+    if read.doubt == UNDEFINED and read.tensor.bodies and has_some(read):
+        read.doubt |= INFINITE
+    return reaching(read) if read.doubt & INFINITE else read.doubt
 
 
 def reaching(atom: Apply | Read) -> int:

@@ -18,6 +18,7 @@ from hlo_verify.index.expr import Var
 from hlo_verify.limits import limit_of
 from hlo_verify.memory import per_session
 from hlo_verify.terms.addition import scale
+from hlo_verify.terms.certain_poles import has_some
 from hlo_verify.terms.doubts import INFINITE, NUMBER
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
@@ -76,7 +77,9 @@ class Finite:
             if atom.function in (EXPONENTIAL, INFINITE_EXPONENTIAL):
                 return self.never_above(atom.args[0])
             return any(map(self._shows_one, atom.args)) and all(map(self.surely, atom.args))
-        return isinstance(atom, Read) and bool(atom.tensor.bodies) and self._is_defined(atom)
+        if not isinstance(atom, Read) or not atom.tensor.bodies or has_some(atom):
+            return False
+        return self._is_defined(atom)
 
     def _is_defined(self, atom: Read) -> bool:
         """Whether an element of a definition, of which some infinity is a part, is a number.
@@ -164,7 +167,7 @@ class Finite:
             elif isinstance(atom, Read):
                 bodies = atom.tensor.bodies
                 found = (
-                    any(map(self._shows_one, bodies))
+                    any(map(self._shows_one, bodies)) or has_some(atom)
                     if bodies
                     else bool(atom.doubt & INFINITE) or self._may_hold_one(atom.tensor)
                 )

@@ -259,7 +259,7 @@ def _parted(bound: list[Var], items: list[Item]) -> Poly | None:
         parts, zeros = numbers, algebra.difference(body, numbers)
         if numbers.items:
             rest = algebra.build({tuple(i for i in mono if i not in outside): c for mono, c in numbers.items})
-            if not any(a.doubt for a, _ in outside):  # 0 * t is so many times as much
+            if not any(a.doubt or a.boolean for a, _ in outside):  # 0 * t is so many times as much
                 rest, zeros = algebra.add(rest, zeros), ZERO
             parts = algebra.expanded(of_factors(outside), rest if len(rest.items) == 1 else named(rest))
         parts = algebra.add(parts, zeros)

@@ -278,8 +278,8 @@ def make_read(source: Tensor, indices: tuple[Index, ...]) -> Read:
         found.boolean, found.weight = ranges.of_elements(source) == (0, 1), 1 + len(indices)
         found.doubt = doubts.of_tensor(source) if source.doubt is None else source.doubt
         known[key] = found
-        if found.doubt & doubts.INFINITE:
-            found.doubt = doubts.reaching(found)
+        if found.doubt:
+            found.doubt = doubts.of_read(found)
     return found
 
 
