@@ -25,7 +25,18 @@ from hlo_verify.passes.load.forward import with_marks
 from hlo_verify.passes.load.made_by import Made, code
 from hlo_verify.passes.load.partly_made import PartlyMade
 from hlo_verify.program.element_types import is_float
-from hlo_verify.program.ir import AS_FLOATS, FINITE, IN_FLOATS, INFINITE, Function, Module, Name, Op, value_types
+from hlo_verify.program.ir import (
+    AS_FLOATS,
+    FINITE,
+    IN_FLOATS,
+    INFINITE,
+    Function,
+    Module,
+    Name,
+    Op,
+    operations,
+    value_types,
+)
 from hlo_verify.program.op_families import CHOOSES, COLLECTIVES, DECIDED, DEVICE_NUMBERS, ELEMENTWISE, HAS_EDGES
 
 if TYPE_CHECKING:
@@ -38,7 +49,7 @@ ELEMENTS, WORK = 1 << 21, 3e7
 def marked(module: Module) -> Module:
     """The module with the operations marked that floats may decide otherwise."""
     types = value_types(module.main)
-    made = Made(types)
+    made = Made(types, _devices(module))
     made.read(module.main)
     partly = PartlyMade(made=made, known=made.known, types=types)
     partly.read(module.main)
@@ -50,6 +61,14 @@ def marked(module: Module) -> Module:
     marks = dict(jumps.roundings(rounded))
     main = with_marks(module.main, IN_FLOATS, partly.marks | {op.results: "" for op in open_})
     return replace(module, main=with_marks(main, AS_FLOATS, marks))
+
+
+def _devices(module: Module) -> int:
+    """How many devices run a module, or regions of it; 0 if it does not say so."""
+    meshes = (op.attributes.get("mesh") for op in operations(module.main))
+    return max(
+        (int(mesh.size) for mesh in meshes if mesh is not None), default=(module.partitions or 0) * module.replicas
+    )
 
 
 @dataclass(slots=True)

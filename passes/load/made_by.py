@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from hlo_verify.passes.load.decisive import TOP_K, decisive
+from hlo_verify.passes.load.integer_bounds import IntegerBounds, Turns
 from hlo_verify.program.attributes import elements_once, fingerprint
-from hlo_verify.program.element_types import DTYPES, INTEGER_RANGES, is_float, is_inexact, is_integer, mantissa_bits
+from hlo_verify.program.element_types import DTYPES, is_float, is_inexact, is_integer, mantissa_bits
 from hlo_verify.program.ir import Function, Name, Op, TensorType, used
 from hlo_verify.program.op_families import (
     BORDERS,
@@ -45,10 +45,6 @@ SELECTS |= frozenset("abs bitcast_convert clamp complex imag maximum minimum neg
 PUTS_TOGETHER = frozenset("complex concatenate dynamic_update_slice pad select".split())
 """Those of them whose elements, or their parts, are of one operand or of another one, whatever these are."""
 _EXTREMA = ("maximum", "minimum")
-_WIDE = 24
-"""More binary digits than a place has."""
-_FEW = 1 << 16
-"""So many numbers are evaluated, however many others are."""
 
 
 @dataclass(slots=True)
@@ -57,6 +53,8 @@ class Made:
 
     types: Mapping[Name, TensorType]
     """Of all values of the module."""
+    devices: int = 0
+    """How many run it; 0 if that is not known."""
     ops: dict[Name, Op] = field(default_factory=dict)
     known: set[Name] = field(default_factory=set)
     """The values that hang on no argument."""
@@ -68,13 +66,13 @@ class Made:
     """What hangs on what loops carry, or regions are handed or give, or on complex numbers: it is not evaluated."""
     _handed: dict[Name, tuple[Name, ...]] = field(default_factory=dict)
     """Of a value that a region is handed or gives, those that it may be."""
-    _sizes: dict[Name, int] = field(default_factory=dict)
-    """How large integers are at most, but for parts of which that is not known."""
-    _sized: set[Name] = field(default_factory=set)
-    """Integers of which that is known of all parts."""
+    bounds: IntegerBounds = field(init=False)
     _structures: dict[Name, str] = field(default_factory=dict)
     _sources: dict[Name, tuple[Op, str]] = field(default_factory=dict)
     """Of a value that no operation gives by itself, the one whose regions do, and which of its values it is."""
+
+    def __post_init__(self) -> None:
+        self.bounds = IntegerBounds(self.types, self.number, self.devices)
 
     def read(self, function: Function) -> None:
         for op in function.ops:
@@ -96,19 +94,22 @@ class Made:
         of = tuple(zip(op.operands, body.results, strict=True))
         known, rounded = ([v in group for v in op.operands] for group in (self.known, self.rounded))
         before, jumps = set(self.known), len(self.jumps)
+        turns = Turns(op, self.bounds, self.ops)
         while True:
+            turns.begin()
             for region in op.regions:
                 self._hand(op, region.arguments, of, known, rounded)
                 self.read(region)
             known_after = [was and v in self.known for was, v in zip(known, body.results, strict=True)]
             rounded_after = [was or v in self.rounded for was, v in zip(rounded, body.results, strict=True)]
-            if (known_after, rounded_after) == (known, rounded):
+            if turns.hold() and (known_after, rounded_after) == (known, rounded):
                 break
             known, rounded = known_after, rounded_after
             del self.jumps[jumps:]
             self.rounded -= self.known - before
             self.known &= before
         self._hand(op, op.results, of, known, rounded)
+        turns.end()
 
     def _read_regions(self, op: Op) -> None:
         """Branches, and regions that are handed the operands."""
@@ -117,11 +118,13 @@ class Made:
                 handed = [(v,) for v in op.operands]
                 known, rounded = ([v in group for v in op.operands] for group in (self.known, self.rounded))
                 self._hand(op, region.arguments, handed, known, rounded)
+                self.bounds.hand(region.arguments, handed)
             self.read(region)
         chooses = op.operands[:1] if len(op.regions) > 1 else ()
         given = [tuple(region.results[k] for region in op.regions) for k in range(len(op.results))]
         known = [self.known.issuperset((*each, *chooses)) for each in given]
         self._hand(op, op.results, given, known, [not self.rounded.isdisjoint(each) for each in given])
+        self.bounds.hand(op.results, given)
 
     def _hand(
         self,
@@ -147,8 +150,7 @@ class Made:
         for v in op.results:
             self.ops[v] = op
             self._note(v, is_rounded=is_rounded, is_unseen=is_unseen)
-        if is_integer(op.types[0].dtype):
-            self._measure(op)
+        self.bounds.measure(op)
 
     def _hand_on(self, op: Op) -> None:
         """Values that are given as they are, each by itself."""
@@ -158,6 +160,7 @@ class Made:
                 is_unseen = same in self.unseen or not is_all  # only the whole operation can be evaluated
                 self.ops[v] = op
                 self._note(v, is_rounded=same in self.rounded, is_unseen=is_unseen)
+                self.bounds.hand([v], [[same]])
 
     def _decide(self, op: Op) -> None:
         """What is put in an order, taken from, or divided, by numbers that hang on no argument."""
@@ -189,7 +192,10 @@ class Made:
             return False
         if op.name == "iota":
             (type_,), along = op.types, int(op.attributes["iota_dimension"])
-            return not is_float(type_.dtype) or _digits(type_.shape[along] - 1) > mantissa_bits(type_.dtype) + 1
+            return (
+                not is_float(type_.dtype)
+                or max(type_.shape[along] - 2, 0).bit_length() > mantissa_bits(type_.dtype) + 1
+            )
         if op.name in FILLS | SELECTS | TOP_K | JUMPS - {"convert"}:
             return False
         if op.name in ("all_reduce", "reduce", "reduce_scatter") and all(
@@ -199,40 +205,14 @@ class Made:
         return op.name != "convert" or self._loses_digits(op)
 
     def _loses_digits(self, op: Op) -> bool:
-        """Whether a conversion is one to a type with fewer digits. Integers of which nothing is known are as large as
-        their type has them where numbers are evaluated, and taken for no larger than places are elsewhere."""
+        """Whether a conversion is one to a type with fewer digits than its integers may have."""
         (value,) = op.operands
         old, new = (
             dtype.removeprefix("complex<").removesuffix(">") for dtype in (self.types[value].dtype, op.types[0].dtype)
         )
         if is_float(old):
             return mantissa_bits(new) < mantissa_bits(old)
-        digits = _digits(self._sizes.get(value, 0))
-        if value not in self._sized:
-            is_evaluated = value not in self.unseen and prod(self.types[value].shape) <= _FEW
-            digits = max(digits, min(INTEGER_RANGES[old][1].bit_length(), 64 if is_evaluated else _WIDE))
-        return digits > mantissa_bits(new) + 1
-
-    def _measure(self, op: Op) -> None:
-        """Note how large the integers are that an operation gives, as far as that is known."""
-        (value, *_), name = op.results, op.name
-        integers = [v for v in op.operands if is_integer(self.types[v].dtype)]
-        size = 0
-        if name == "iota":
-            size = op.types[0].shape[int(op.attributes["iota_dimension"])]
-        elif name == "constant":
-            elements = elements_once(op.attributes["value"])
-            size = max(abs(int(elements.min())), abs(int(elements.max()))) if elements.size else 0
-        elif name in ("add", "subtract"):
-            size = sum(self._sizes.get(v, 0) for v in integers)
-        elif name == "multiply":
-            size = prod(self._sizes.get(v, 1) for v in integers)
-        elif name in SELECTS or name in ("convert", "divide", "remainder"):
-            size = max((self._sizes.get(v, 0) for v in integers), default=0)
-        if size:
-            self._sizes[value] = size
-        if name in ("iota", "constant") or (size and self._sized.issuperset(integers)):
-            self._sized.add(value)
+        return self.bounds.digits(value) > mantissa_bits(new) + 1
 
     def leading_to(self, values: Iterable[Name]) -> list[Name]:
         """Those values, and what they are made of, that were rounded since numbers were compared or cut last."""
@@ -328,11 +308,6 @@ def in_order(jump: Op, told: Iterable[str]) -> list[str]:
     if direction in ("EQ", "NE"):
         return sorted(found)
     return found[::-1] if direction in ("LT", "GE") else found
-
-
-def _digits(size: int) -> int:
-    """How many binary digits tell all integers up to one apart."""
-    return max(size - 1, 0).bit_length()
 
 
 def _hands_on(op: Op) -> bool:

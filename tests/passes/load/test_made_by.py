@@ -20,8 +20,10 @@ SIZE = 16
     [
         (lambda k: (k > 3).astype(jnp.bfloat16), False),
         (lambda k: k.astype(jnp.int8).astype(jnp.bfloat16), False),
-        (lambda k: k.astype(jnp.int16).astype(jnp.bfloat16), True),
-        (lambda k: k.astype(jnp.bfloat16), True),
+        (lambda k: k.astype(jnp.int16).astype(jnp.bfloat16), False),
+        (lambda k: (k + 300).astype(jnp.int16).astype(jnp.bfloat16), True),
+        (lambda k: k.astype(jnp.bfloat16), False),
+        (lambda k: (k * 20).astype(jnp.bfloat16), True),
         (lambda k: k.astype(jnp.float32), False),
         (lambda k: (k + (1 << 25)).astype(jnp.float32), True),
         (lambda k: (k * 4096 * 8192).astype(jnp.float32), True),
