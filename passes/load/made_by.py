@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from hlo_verify.passes.load.cancelling import Sums
 from hlo_verify.passes.load.decisive import TOP_K, decisive
 from hlo_verify.passes.load.integer_bounds import IntegerBounds, Turns
 from hlo_verify.program.attributes import elements_once, fingerprint
@@ -67,12 +68,16 @@ class Made:
     _handed: dict[Name, tuple[Name, ...]] = field(default_factory=dict)
     """Of a value that a region is handed or gives, those that it may be."""
     bounds: IntegerBounds = field(init=False)
+    _cancelled: dict[Name, tuple[Name, ...]] = field(default_factory=dict)
+    """Of a sum in which arguments cancel, what is added beside them."""
+    _sums: Sums = field(init=False)
     _structures: dict[Name, str] = field(default_factory=dict)
     _sources: dict[Name, tuple[Op, str]] = field(default_factory=dict)
     """Of a value that no operation gives by itself, the one whose regions do, and which of its values it is."""
 
     def __post_init__(self) -> None:
         self.bounds = IntegerBounds(self.types, self.number, self.devices)
+        self._sums = Sums(self.known)
 
     def read(self, function: Function) -> None:
         for op in function.ops:
@@ -86,6 +91,8 @@ class Made:
                 self._add(op)
             elif op.name in DECIDED:
                 self._decide(op)
+            else:
+                self._cancel(op)
 
     def _read_loop(self, op: Op) -> None:
         """A loop, of which what it carries hangs on no argument where neither its start nor a turn does, and was
@@ -162,6 +169,20 @@ class Made:
                 self._note(v, is_rounded=same in self.rounded, is_unseen=is_unseen)
                 self.bounds.hand([v], [[same]])
 
+    def _cancel(self, op: Op) -> None:
+        """A sum in which all that hangs on arguments cancels: 0, or what floats leave of what was added beside it."""
+        parts = self._sums.of(op) if is_inexact(op.types[0].dtype if op.types else "") else None
+        if parts is None or parts.times:
+            return
+        (value,), (type_,) = op.results, op.types
+        if parts.beside or type_.dtype not in DTYPES:
+            self.ops[value], self._cancelled[value] = op, parts.beside
+            self._note(value, is_rounded=True, is_unseen=True)
+        else:
+            zeros = np.broadcast_to(np.zeros((), DTYPES[type_.dtype]), type_.shape)
+            self.ops[value] = Op("constant", (), op.results, op.types, {"value": zeros})
+            self._note(value, is_rounded=False, is_unseen=False)
+
     def _decide(self, op: Op) -> None:
         """What is put in an order, taken from, or divided, by numbers that hang on no argument."""
         if self.known.intersection(decisive(op)) and self._is_jump(op):
@@ -222,6 +243,7 @@ class Made:
             if value in self.rounded and value not in found:
                 found[value] = None
                 waiting += self.ops[value].operands if value in self.ops else self._handed[value]
+                waiting += self._cancelled.get(value, ())
         return list(found)
 
     def number(self, value: Name) -> Any:

@@ -39,7 +39,8 @@ class PartlyMade(Forward):
     def add(self, op: Op) -> None:
         """An operation that is handed what hangs on arguments."""
         floats = [v for v in op.operands if is_inexact(self.types[v].dtype)]
-        if self.made.known.issuperset(op.operands) or not floats or not is_function(op):
+        known = self.made.known
+        if known.issuperset(op.operands) or known.issuperset(op.results) or not floats or not is_function(op):
             return
         if self._has_numbers_beside(op, floats):
             self.beside.update(op.results)
