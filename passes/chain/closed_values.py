@@ -132,12 +132,25 @@ def _part(function: Function, closed: Collection[Name]) -> Function:
     ops = []
     for op in function.ops:
         if op.name == REGION:
-            nothing = {**op.attributes, "out_shardings": ()}
-            region = _part(op.regions[0], closed)
-            ops.append(replace(op, results=(), types=(), attributes=nothing, regions=(region,)))
+            ops.append(_part_of_region(op, closed))
         elif op.results and all(value in closed for value in op.results):
             ops.append(op)
     return replace(function, ops=tuple(ops), results=())
+
+
+def _part_of_region(op: Op, closed: Collection[Name]) -> Op:
+    """The manual region without what it is handed that depends on arguments: nothing makes that any more."""
+    (region,) = op.regions
+    kept = [n for n, value in enumerate(op.operands) if value in closed]
+    region = replace(
+        _part(region, closed),
+        arguments=tuple(region.arguments[n] for n in kept),
+        argument_types=tuple(region.argument_types[n] for n in kept),
+    )
+    shardings = {"in_shardings": tuple(op.attributes["in_shardings"][n] for n in kept), "out_shardings": ()}
+    operands = tuple(op.operands[n] for n in kept)
+    attributes = {**op.attributes, **shardings}
+    return replace(op, operands=operands, results=(), types=(), attributes=attributes, regions=(region,))
 
 
 def _with_roundings(function: Function, fresh: Fresh) -> Function:

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
+from jax.sharding import AbstractMesh, AxisType
+from jax.sharding import PartitionSpec as P
 
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.limits import Limits, in_force, limit_of
@@ -75,3 +80,29 @@ def test_no_tables_are_looked_for_in_what_many_devices_compute(monkeypatch: pyte
     assert not looked_at
     parts(replace(module, partitions=1), module, (1, DEVICES), Session())
     assert looked_at == [1]
+
+
+@pytest.mark.parametrize("depends", [False, True])
+def test_a_region_is_handed_what_depends_on_arguments(depends: bool) -> None:
+    """A gradient's region is handed what was computed on the way forward. That is left out, with what the region is
+    handed of it, and the numbers that the region computes of constants are found: a check ended in a KeyError."""
+    mesh = AbstractMesh((2,), ("d",), axis_types=(AxisType.Auto,))
+
+    def body(x: jax.Array, table: jax.Array) -> jax.Array:
+        return x * jnp.cos(jnp.arange(4.0) + lax.axis_index("d")) * jnp.sin(table)
+
+    def function(x: jax.Array) -> jax.Array:
+        y = x * x if depends else x
+        return jax.shard_map(body, mesh=mesh, in_specs=(P("d"), P("d")), out_specs=P("d"))(y, jnp.sqrt(jnp.arange(8.0)))
+
+    module = load(jax.jit(function).trace(jax.ShapeDtypeStruct((8,), jnp.float32)).lower().as_text())
+    values = [value for value in closed_values(module.main).values() if value.is_computed]
+    found = enclosures(module, values, 1, Session())
+    cosines = [found[value.name] for value in values if value.op.name == "cosine"]
+    sines = [found[value.name] for value in values if value.op.name == "sine"]
+    assert len(cosines) == len(sines) == 1
+    for got, expected in (
+        (cosines[0], np.cos(np.arange(4) + np.arange(2)[:, None])),
+        (sines[0], np.sin(np.sqrt(np.arange(8.0))).reshape(2, 4)),
+    ):
+        assert np.all(got["low"] <= expected) and np.all(expected <= got["high"])
