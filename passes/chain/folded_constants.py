@@ -20,6 +20,7 @@ import numpy as np
 
 from hlo_verify.limits import allows
 from hlo_verify.passes.chain.constant_elements import numbers_of_elements
+from hlo_verify.passes.chain.constant_uses import Seen, Use, Uses, uses_of
 from hlo_verify.passes.chain.constant_values import (
     Computed,
     Key,
@@ -77,7 +78,7 @@ class Folded:
         A constant may be there before and have been folded as well, and the two may have become one since. So first it
         is read as folded where it was not there at all, then by what has come to use it, then by all that uses it.
         """
-        there, here = _uses(before.main), _uses(after.main)
+        there, here = uses_of(before.main), uses_of(after.main)
         self._learn(before, {key for key in here if _new(key, there, here, _as_it_is)}, there)
         known = [key for key in here if key in self._known]
         chosen: list[Mapping[Use, Computed]] = [
@@ -200,7 +201,7 @@ def with_rests(
     beside 0.1 is `1 - 0.1`; but for those that would be read so, and `as_weights` only where something is multiplied by
     them: 0.9 may be the base of a power as well. So is what as many parts leave as a dimension of the first module is
     large, where labels of 16 classes are smoothed by 0.00625. None where there are no such numbers."""
-    uses = [_uses(module.main) for module in (first, second)]
+    uses = [uses_of(module.main) for module in (first, second)]
     keys = sorted(uses[0].keys() | uses[1].keys())
     if not allows("joined_by_people", len(keys)):
         return None
@@ -237,7 +238,7 @@ def with_quotients(first: Module, second: Module) -> tuple[Reading, Reading] | N
     """Two modules that people wrote, with numbers that both hold read in both as what either computes of others, or
     would: `x / 10` beside `0.1 * y` is of one number in two spellings, where the other module has `0.1 * x`. None
     where there are no such numbers."""
-    uses = [_uses(module.main) for module in (first, second)]
+    uses = [uses_of(module.main) for module in (first, second)]
     folded = Folded(by_people=True)
     for module, there in zip((first, second), uses, strict=True):
         folded.learn_shared(module, set(uses[0]) & set(uses[1]), there)
@@ -250,27 +251,12 @@ def with_quotients(first: Module, second: Module) -> tuple[Reading, Reading] | N
 def with_irrationals(first: Module, second: Module) -> tuple[Reading, Reading] | None:
     """Two modules that people wrote, with numbers in either that are multiples of roots of 2 and of pi read as these.
     None where there are no such numbers, or each is in both: then one is the other's as it stands."""
-    uses = [_uses(module.main) for module in (first, second)]
+    uses = [uses_of(module.main) for module in (first, second)]
     known = {key: found for key in uses[0].keys() | uses[1].keys() if (found := irrational(key)) is not None}
     if known.keys() <= uses[0].keys() & uses[1].keys():
         return None
     meant = [{use: known[key] for key in known for use in of.get(key, ())} for of in uses]
     return _unfolded(first, meant[0]), _unfolded(second, meant[1])
-
-
-@dataclass(frozen=True, slots=True)
-class Use:
-    """An operand of the operation that gives a value, of which it is the first result; and the operand's type."""
-
-    user: Name
-    number: int
-    type: TensorType
-
-
-Seen = tuple[Any, ...]
-"""What a use looks like: operation, operand, type, source line."""
-Uses = Mapping[Key, Mapping[Use, Seen]]
-"""Of every number that constants hold, what uses it."""
 
 
 def _as_it_is(seen: Seen) -> Seen:
@@ -290,28 +276,6 @@ def _new(key: Key, there: Uses, here: Uses, looks: Callable[[Seen], Seen]) -> li
 def _divisors(uses: Uses) -> set[Key]:
     """The numbers that something is divided by."""
     return {key for key, seen in uses.items() if any(name == "divide" and n == 1 for name, n, *_ in seen.values())}
-
-
-def _uses(function: Function) -> Uses:
-    numbers: dict[Name, tuple[Key, TensorType]] = {}
-    uses: dict[Key, dict[Use, Seen]] = {}
-    for op in operations(function):
-        found = literal(op)
-        if found is not None:
-            numbers[op.results[0]] = found.key, op.types[0]
-        elif op.name in KEEPS_SPLATS and len(op.results) == 1 and op.operands[0] in numbers:
-            numbers[op.results[0]] = numbers[op.operands[0]][0], op.types[0]
-        else:
-            for n, operand in enumerate(op.operands):
-                if operand in numbers and op.results:
-                    key, type_ = numbers[operand]
-                    uses.setdefault(key, {})[Use(op.results[0], n, type_)] = (
-                        op.name,
-                        n,
-                        op.types[:1],
-                        str(op.location),
-                    )
-    return uses
 
 
 def _unfolded(module: Module, meant: Mapping[Use, Computed]) -> Reading:
