@@ -107,6 +107,7 @@ NO_LIMITS = {
     "draws.SEEDS": "what is drawn",
     "draws.TABLE": "what is drawn",
     "draws.WITHOUT_ZEROS": "what is drawn",
+    "extended.FEW": "which conditions are written in a shorter way",
     "float_probe.TOLERANCE": "what may be noise",
     "constant_values._FEW_BITS": "what is taken for an exact number that a person wrote",
     "constant_values.MULTIPLES": "how many neighbours of a stencil share a factor",

@@ -13,6 +13,7 @@ from hlo_verify.equality import backend
 from hlo_verify.equality.backend import Different, Equal
 from hlo_verify.index.expr import Var
 from hlo_verify.limits import Limits, allows, in_force, limit_of
+from hlo_verify.passes.recheck.extended import Extended, Pairs, Value
 from hlo_verify.passes.recheck.float_probe import Guess
 from hlo_verify.passes.recheck.formulas import Graph
 from hlo_verify.passes.recheck.graph import Node
@@ -53,6 +54,8 @@ class Posed:
     formulas: Formulas
     where: tuple[str, ...]
     """The element of every pair."""
+    defined: int
+    """How many pairs ask what the two are; the others, whether they are numbers or infinite alike."""
     kept: tuple[int, ...]
     is_whole: bool
     """Whether every element was looked at."""
@@ -66,9 +69,11 @@ def pose(sides: tuple[Expr, Expr]) -> Posed:
     instance, graph = reduce(sides), Graph()
     box = _Box.of(sides, instance, graph)
     seen = list(box.seen())
-    unlike = [(pair, where) for pair, where in seen if pair is not None]
-    pairs = tuple(pair for pair, _ in unlike)
-    return Posed(Formulas(graph, pairs), tuple(where for _, where in unlike), instance.kept, len(seen) == box.count)
+    defined = [(pair, where) for (pairs, _), where in seen for pair in pairs]
+    unlike = [*defined, *((pair, where) for (_, pairs), where in seen for pair in pairs)]
+    formulas = Formulas(graph, tuple(pair for pair, _ in unlike))
+    where = tuple(where for _, where in unlike)
+    return Posed(formulas, where, len(defined), instance.kept, len(seen) == box.count)
 
 
 def differs_at_full_size(sides: tuple[Expr, Expr]) -> bool | None:
@@ -77,7 +82,7 @@ def differs_at_full_size(sides: tuple[Expr, Expr]) -> bool | None:
     guesses = [Guess(graph, seed) for seed in range(limit_of("recheck_draws"))]
     try:
         found = _Box.of(sides, reduce(sides, shrink=False), graph).seen()
-        return any(guess.differ(*pair) for pair, _ in found if pair is not None for guess in guesses)
+        return any(guess.differ(*pair) for (pairs, _), _ in found for pair in pairs for guess in guesses)
     except BudgetError:
         return None
 
@@ -102,8 +107,8 @@ class _Box:
         """How many elements there are."""
         return prod(self.sizes.values())
 
-    def seen(self) -> Iterator[tuple[tuple[Node, Node] | None, str]]:
-        """Both sides at the elements that are looked at, None where they are one formula, and which element it is."""
+    def seen(self) -> Iterator[tuple[Pairs, str]]:
+        """What has to be equal at the elements that are looked at, and which element it is."""
         expansion, graph = self.expansion, self.expansion.graph
         fresh = {t for t in tensors_of([self.sides[1]]) - tensors_of([self.sides[0]]) if t.kind == PADDING}
         for n, values in enumerate(elements(list(self.sizes.values()))):
@@ -112,11 +117,13 @@ class _Box:
             env = dict(zip(self.sizes, values, strict=True))
             a, b = (expansion.term(side, env) for side in self.sides)
             is_same = a == b or bool(fresh and _mentions(graph, b, {expansion.tensors.get(t, "") for t in fresh}))
-            yield None if is_same else (a, b), ", ".join(f"{v}={n}" for v, n in env.items())
+            pairs: Pairs = ([], []) if is_same else expansion.arithmetic.pairs(a, b)
+            yield pairs, ", ".join(f"{v}={n}" for v, n in env.items())
 
 
-def _mentions(graph: Graph, n: int, names: set[str]) -> bool:
-    todo, seen = [n], set()
+def _mentions(graph: Graph, value: Value, names: set[str]) -> bool:
+    todo = [value.number, value.plus, value.minus, value.none] if isinstance(value, Extended) else [value]
+    seen = set()
     while todo:
         m = todo.pop()
         if m not in seen:
@@ -229,7 +236,7 @@ def _answer(task: Task) -> Finding:
     if not question.pairs:
         return Finding(Outcome.SAME, kept=posed.kept, is_whole=posed.is_whole)
     guess = Guess(question.graph)
-    differs = any(guess.differ(a, b) for a, b in question.pairs)
+    differs = any(guess.differ(a, b) for a, b in question.pairs[: posed.defined])
     if differs and not task.model:
         return Finding(Outcome.DIFFERENT)
     limits = backend.Limits(task.milliseconds)
@@ -239,6 +246,8 @@ def _answer(task: Task) -> Finding:
     found = Z3().decide(question, backend.Limits(min(task.milliseconds, SHORT)) if expanded else limits)
     if isinstance(found, Equal):
         return Finding(Outcome.EQUAL, kept=posed.kept, is_whole=posed.is_whole)
+    if isinstance(found, Different) and found.pair >= posed.defined and not differs:
+        return Finding(Outcome.UNDECIDED, "infinities make no number of one side alone")
     name = _name(question.graph)
     if isinstance(found, Different) and not differs and name is not None:
         return Finding(Outcome.UNDECIDED, f"{name} is no more than a name to Z3")

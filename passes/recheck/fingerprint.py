@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from hlo_verify.index.expr import Var
 from hlo_verify.passes.recheck.plain import (
+    Add,
     Affine,
     Base,
     Call,
@@ -68,6 +69,7 @@ class Names:
         if isinstance(node, Row | Made):
             return f"({node.function!r} {' '.join(map(self._variable, node.bound))} {inside})"
         label = str(node.function) if isinstance(node, Call) else str(node.exponent) if isinstance(node, Power) else ""
+        label += " collects" * (isinstance(node, Add) and node.collects)
         return f"({type(node).__name__}{label} {inside})"
 
     def _variable(self, v: Var) -> str:

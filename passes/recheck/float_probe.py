@@ -87,9 +87,11 @@ class Guess:
 
     def _real(self, name: str, noise: float) -> float:
         """A number for an element of a tensor, of those that it may be."""
-        assumed = self.graph.assumed.get(name)
-        if assumed is None or assumed.admits(noise + 0.5, noise + 0.5):
-            return noise + 0.5
+        assumed, drawn = self.graph.assumed.get(name), noise + 0.5
+        if self.seed % 2 and crc32(f"{noise}".encode()) % 2:  # other seeds are for logarithms, of positive numbers
+            drawn = drawn if assumed is not None and not assumed.admits(-drawn, -drawn) else -drawn
+        if assumed is None or assumed.admits(drawn, drawn):
+            return drawn
         least, greatest = assumed.least, assumed.greatest
         if least is None or greatest is None:
             return float(greatest or 0) - noise - 0.5 if least is None else float(least) + noise + 0.5

@@ -1,6 +1,7 @@
 """Formulas over a small instance: nodes multiplied out, and the laws of functions.
 
-The laws (`exp(a + b) = exp(a) exp(b)`, `1/(c*a*b) = (1/c) (1/a) (1/b)`, ...) are applied to the arguments that occur.
+All terms are real numbers; what may be infinite is made of several of them (`extended`). The laws
+(`exp(a + b) = exp(a) exp(b)`, `1/(c*a*b) = (1/c) (1/a) (1/b)`, ...) are applied to the arguments that occur.
 Whether two formulas are equal is for Z3 to say (`equality.backend`).
 """
 
@@ -17,14 +18,9 @@ from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
     EXTREMA,
-    FINITE_PART,
-    INFINITE_EXPONENTIAL,
-    INFINITY,
     INVERSE,
-    IS_FINITE,
     IS_ZERO,
     LOG,
-    MULTIPLY,
     POSITIVE,
     SQRT,
     Function,
@@ -184,28 +180,18 @@ class Graph(Nodes):
         return self.add((self._product(dict(mono)), c) for mono, c in p.items())
 
     def call(self, function: Function, args: Sequence[Node]) -> Node:
-        """A function of terms, by its law if it has one; of a choice, the choice of its values."""
-        if function == MULTIPLY:  # which is named because of infinities; all values are numbers here
-            return self.multiply(args)
-        if function == FINITE_PART:
-            return self.choose(self.call(IS_FINITE, args), args[0], self.zero)
+        """A function of numbers, by its law if it has one; of a choice, the choice of its values."""
         for k, n in enumerate(args):
             node = self.nodes[n]
             if node[0] == "choose":
                 a, b = ([*args[:k], m, *args[k + 1 :]] for m in node[2:])
                 return self.choose(node[1], self.call(function, a), self.call(function, b))
-        if function == EXPONENTIAL or (function == INFINITE_EXPONENTIAL and self.is_made_of_numbers(args[0])):
+        if function == EXPONENTIAL:
             return self._exponential(args[0])
         if function == INVERSE:
             return self._inverse(args[0])
         if function == LOG:
             return self._log(args[0])
-        if function == INFINITY:
-            return self.infinity
-        if function == IS_FINITE:
-            known = self.one if self.is_finite(args[0]) else self._is_without_infinity(args[0])
-            if known is not None:
-                return known
         if function == SQRT and args[0] in (self.zero, self.one):
             return args[0]
         for reducer, extremum in EXTREMA.items():
@@ -263,25 +249,11 @@ class Graph(Nodes):
             return exponent.numerator % 2 == 1
         return True if name in ODD else False if name in EVEN else None
 
-    def _is_without_infinity(self, n: Node) -> Node | None:
-        """Whether a sum is a number in which conditions choose infinities: whether none is left."""
-        p = self.expand(n) or {}
-        chosen = {mono: c for mono, c in p.items() if (self.infinity, 1) in mono}
-        left = {tuple(item for item in mono if item[0] != self.infinity): c for mono, c in chosen.items()}
-        numbers = [m for mono in p if mono not in chosen for m, _ in mono]
-        are_conditions = all(self.is_boolean(m) for mono in left for m, _ in mono)
-        if not left or not are_conditions or not all(map(self.is_made_of_numbers, numbers)):
-            return None
-        return self.is_zero(self.of_monomials(left))
-
     def _exponential(self, n: Node) -> Node:
-        # exp(a + c*b) = exp(a) * exp(c*b); exp(a - infinity) = 0
+        # exp(a + c*b) = exp(a) * exp(c*b)
         p = self.expand(n)
         if p is None:
             return self._node(("exp", n, Fraction(1)))
-        infinite = p.get(((self.infinity, 1),))
-        if infinite is not None and infinite < 0:
-            return self.zero
         return self.multiply([self._node(("exp", self._product(dict(mono)), c)) for mono, c in p.items()])
 
     def _inverse(self, n: Node) -> Node:

@@ -6,7 +6,7 @@ numbers are folded. The laws of functions are in `passes.recheck.formulas`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -19,18 +19,6 @@ from hlo_verify.terms.term import Number
 Node = int
 
 BOOLEAN = frozenset({"between", "greater", "is_zero"})
-
-
-_PARTS: dict[str, Callable[[tuple[Any, ...]], Sequence[int]]] = {
-    **dict.fromkeys(("number", "symbol", "read", "real", *BOOLEAN), lambda node: ()),
-    **dict.fromkeys(("max", "min"), lambda node: node[1]),
-    "sum": lambda node: [n for n, _ in node[2]],
-    "product": lambda node: [n for n, _ in node[1]],
-    "call": lambda node: node[2],
-    "exp": lambda node: node[1:2],
-    "choose": lambda node: node[1:],
-}
-"""What terms are made of, by their operations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +41,7 @@ class Nodes:
         """The values that the user allows of elements of tensors, by the names that they are read by."""
         self.zero, self.one = self.number(0), self.number(1)
         self.infinity = self._node(("symbol", "infinity"))
+        """A number that is greater than every other one that an extremum is of."""
 
     def _node(self, key: tuple[Any, ...]) -> Node:
         found = self._known.get(key)
@@ -255,33 +244,6 @@ class Nodes:
         if node[0] == "sum" and len(node[2]) == 1 and node[2][0][0] == self.infinity:
             return 1 if node[2][0][1] > 0 else -1
         return 0
-
-    def is_finite(self, n: Node) -> bool:
-        """Whether a term is a number: made of these, or the greatest of one and of what is minus infinity elsewhere."""
-        node = self.nodes[n]
-        if node[0] == "max" and all(map(self._is_below_infinity, node[1])) and any(map(self.is_finite, node[1])):
-            return True
-        return self.is_made_of_numbers(n)
-
-    def _is_below_infinity(self, n: Node) -> bool:
-        """Whether a term is a number or minus infinity, whatever is chosen."""
-        node = self.nodes[n]
-        if node[0] == "choose":
-            return all(map(self._is_below_infinity, node[2:]))
-        return self._infinite(n) < 0 or self.is_made_of_numbers(n)
-
-    def is_made_of_numbers(self, n: Node) -> bool:
-        """Whether no infinity that a program writes is in a term: all else is taken for a number here."""
-        seen, left = {n}, [n]
-        while left:
-            node = self.nodes[left.pop()]
-            parts = _PARTS.get(node[0])
-            inside = [self.infinity] if parts is None else parts(node)
-            if self.infinity in inside:
-                return False
-            left += set(inside) - seen
-            seen.update(inside)
-        return n != self.infinity
 
     def power(self, n: Node, exponent: Number) -> Node:
         node = self.nodes[n]

@@ -8,7 +8,11 @@ from fractions import Fraction
 from itertools import product
 from typing import Protocol
 
+import numpy as np
+
 from hlo_verify.index.expr import Var
+from hlo_verify.passes.recheck.at_infinities import call
+from hlo_verify.passes.recheck.extended import Arithmetic, Extended, Term, Value
 from hlo_verify.passes.recheck.formulas import Graph
 from hlo_verify.passes.recheck.graph import Node, Unknown, Whole
 from hlo_verify.passes.recheck.plain import (
@@ -39,7 +43,8 @@ from hlo_verify.passes.recheck.plain import (
 from hlo_verify.passes.recheck.rulers import ends_of
 from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.terms.functions import EXPONENTIAL, NAN
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, INVERSE, MULTIPLY, NAN
+from hlo_verify.terms.term import Number
 
 
 class Sizes(Protocol):
@@ -61,14 +66,16 @@ class Expansion:
     def __init__(self, sizes: Sizes, graph: Graph) -> None:
         self.sizes = sizes
         self.graph = graph
+        self.arithmetic = Arithmetic(graph)
         self.tensors: dict[Symbol, str] = {}
         self.steps = 0
+        self._infinite: dict[int, bool] = {}
         self._free: dict[int, tuple[Var, ...]] = {}
-        self._memo: dict[tuple[int, ...], Node] = {}
+        self._memo: dict[tuple[int, ...], Value] = {}
         self._plans: dict[tuple[int, object], tuple[int, list[tuple[Part, int, int, int | None]]]] = {}
         self._kept: list[object] = []
 
-    def term(self, node: Expr, env: Env) -> Node:
+    def term(self, node: Expr, env: Env) -> Value:
         """A term where the variables have values."""
         key = (id(node), *(env[v] for v in self.free(node)))
         found = self._memo.get(key)
@@ -94,6 +101,20 @@ class Expansion:
             self._kept.append(node)
         return found
 
+    def _writes_infinities(self, node: Expr) -> bool:
+        """Whether an infinity, or what is none, is written in a term."""
+        found = self._infinite.get(id(node))
+        if found is None:
+            if isinstance(node, Entry):
+                found = node.values.dtype.kind not in "biu" and not bool(np.isfinite(node.values.astype(float)).all())
+            elif isinstance(node, Call) and node.function in (INFINITY, NAN):
+                found = True
+            else:
+                found = any(map(self._writes_infinities, children(node)))
+            self._infinite[id(node)] = found
+            self._kept.append(node)
+        return found
+
     def _variables(self, e: Affine, found: dict[Var, None]) -> None:
         for part, _ in e.items:
             base = part.base
@@ -106,7 +127,14 @@ class Expansion:
             else:
                 self._variables(base.inner, found)
 
-    def _term(self, node: Expr, env: Env) -> Node:
+    def number(self, node: Expr, env: Env) -> Node:
+        """A term that is a number wherever a program writes infinities. Raises `BudgetError` of any other."""
+        found = self.term(node, env)
+        if isinstance(found, Extended):
+            raise BudgetError("an infinity in the place of an integer or a condition")
+        return found
+
+    def _term(self, node: Expr, env: Env) -> Value:
         graph = self.graph
         if isinstance(node, Num):
             return graph.number(node.value)
@@ -114,11 +142,18 @@ class Expansion:
             where = [self.index(e, self.sizes.place(node, k), env) for k, e in enumerate(node.indices)]
             return self._read(node.tensor, where)
         if isinstance(node, Add):
-            return graph.add((self.term(t, env), 1) for t in node.terms)
+            return self._sum(node, env)
         if isinstance(node, Times):
-            return self._product(node, env)
+            return self.arithmetic.collected([self._product(node, env)])
+        if isinstance(node, Call) and node.function == MULTIPLY and not self._writes_infinities(node):
+            factors = []
+            for arg in node.args:
+                factors.append(self.number(arg, env))
+                if factors[-1] == graph.zero:
+                    break
+            return graph.multiply(factors)
         if isinstance(node, Call):
-            return graph.call(node.function, [self.term(a, env) for a in node.args])
+            return call(self.arithmetic, node.function, [self.term(a, env) for a in node.args])
         if isinstance(node, Power):
             return self._power(node, env)
         if isinstance(node, OfIndex):
@@ -126,10 +161,10 @@ class Expansion:
         if isinstance(node, Gate):
             return self._gate(node, env)
         if isinstance(node, Choose):
-            condition = self.term(node.condition, env)
+            condition = self.number(node.condition, env)
             if condition in (graph.zero, graph.one):
                 return self.term(node.a if condition == graph.one else node.b, env)
-            return graph.choose(condition, self.term(node.a, env), self.term(node.b, env))
+            return self.arithmetic.choose(condition, self.term(node.a, env), self.term(node.b, env))
         if isinstance(node, Entry):
             return self._entry(node, env)
         if isinstance(node, Row):
@@ -155,22 +190,45 @@ class Expansion:
         least, end = (self.sizes.number(("integer", source), n) for n in ends_of(values))
         return Values(least, end, (False, True))
 
-    def _product(self, node: Times, env: Env) -> Node:
-        factors = []
-        for factor in node.factors:
-            found = self.term(factor, env)
-            if found == self.graph.zero:
-                return found
-            factors.append(found)
-        return self.graph.multiply(factors)
+    def _sum(self, node: Add, env: Env) -> Value:
+        if not node.collects:
+            return self.arithmetic.add([self.term(t, env) for t in node.terms])
+        return self.arithmetic.collected([self._product(t, env) for t in node.terms])
 
-    def _power(self, node: Power, env: Env) -> Node:
+    def _product(self, node: Expr, env: Env) -> Term:
+        """A product, with the factors that are conditions: where one does not hold, nothing is computed."""
+        number: Number = 1
+        selecting: list[Node] = []
+        factors: list[Value] = []
+        for factor in node.factors if isinstance(node, Times) else [node]:
+            if isinstance(factor, Num):
+                number *= factor.value
+                continue
+            found = self.term(factor, env)
+            if isinstance(found, Extended) or isinstance(factor, OfIndex | Entry | Power):
+                factors.append(found)
+            elif found == self.graph.zero and not isinstance(factor, Call):
+                return Term(0, (), ())
+            else:
+                selecting.append(found)
+        if not any(isinstance(factor, Extended) for factor in factors):
+            return Term(number, (), (*selecting, *factors))
+        conditions = [n for n in selecting if self.arithmetic.is_condition(n)]
+        return Term(number, tuple(conditions), (*(n for n in selecting if n not in conditions), *factors))
+
+    def _power(self, node: Power, env: Env) -> Value:
         n = node.exponent
         natural = isinstance(n, int) and n >= 0
         if isinstance(node.base, Call) and node.base.function == EXPONENTIAL and not natural:
             inner = self.term(node.base.args[0], env)
-            return self.graph.call(EXPONENTIAL, [self.graph.add([(inner, n)])])
-        return self.graph.power(self.term(node.base, env), n)
+            return call(self.arithmetic, EXPONENTIAL, [self.arithmetic.scaled(inner, n)])
+        base = self.term(node.base, env)
+        if not isinstance(base, Extended):
+            return self.graph.power(base, n)
+        if not isinstance(n, int):
+            raise BudgetError("a power of an infinity")
+        found = self.arithmetic.multiply([base] * abs(n))
+        return found if natural else call(self.arithmetic, INVERSE, [found])
 
     def _gate(self, node: Gate, env: Env) -> Node:
         ruler = self.sizes.place(node, 0)
@@ -178,7 +236,7 @@ class Expansion:
         hi = None if node.hi is None else self.sizes.number(ruler, node.hi + 1) - 1
         return self.graph.between(self.index(node.form, ruler, env), lo, hi)
 
-    def _entry(self, node: Entry, env: Env) -> Node:
+    def _entry(self, node: Entry, env: Env) -> Value:
         at = self.index(node.at, self.sizes.place(node, 0), env)
         if not isinstance(at, int):
             raise BudgetError("a constant array read where a tensor says")
@@ -188,31 +246,31 @@ class Expansion:
             return self.graph.number(int(value))
         x = float(value)
         if math.isnan(x):
-            return self.graph.call(NAN, [])
+            return self.arithmetic.nothing()
         if math.isinf(x):
-            return self.graph.add([(self.graph.infinity, 1 if x > 0 else -1)])
+            return self.arithmetic.infinity(1 if x > 0 else -1)
         return self.graph.number(Fraction(x))
 
-    def _reduce(self, node: Reduce, env: Env) -> Node:
+    def _reduce(self, node: Reduce, env: Env) -> Value:
         digits = [(v, *piece) for v in node.bound for piece in self.sizes.pieces(v)]
         return self._over(node, digits, {**env, **dict.fromkeys(node.bound, 0)})
 
-    def _over(self, node: Reduce, digits: list[tuple[Var, int, int, int]], env: dict[Var, int]) -> Node:
+    def _over(self, node: Reduce, digits: list[tuple[Var, int, int, int]], env: dict[Var, int]) -> Value:
         """The reduction over the digits that are left, where the others have values."""
         if not digits:
             return self.term(node.body, env)
         (v, weight, count, whole), *rest = digits
         parts = [self._over(node, rest, {**env, v: env[v] + weight * n}) for n in range(count)]
         if node.reducer == "sum":
-            terms = [(n, 1) for n in parts]
-            if count < whole:
-                terms.append((self.graph.common(parts[count // 2 - 1], parts[count // 2]), whole - count))
-            return self.graph.add(terms)
+            if count < whole:  # more infinities of those that are there change nothing
+                beside = [self.arithmetic.extended(n).number for n in parts[count // 2 - 1 : count // 2 + 1]]
+                parts.append(self.graph.add([(self.graph.common(*beside), whole - count)]))
+            return self.arithmetic.add(parts)
         if node.reducer == "product":
             if count < whole:
                 raise BudgetError("a product over a dimension that would be made smaller")
-            return self.graph.multiply(parts)
-        return self.graph.extremum(node.reducer, parts)
+            return self.arithmetic.multiply(parts)
+        return self.arithmetic.extremum(node.reducer, parts)
 
     def _row(self, node: Row, env: Env) -> Node:
         digits = [[(v, weight, n) for n in range(count)] for v in node.bound for weight, count, _ in self._pieces(v)]
@@ -222,9 +280,9 @@ class Expansion:
             here = {**env, **dict.fromkeys(node.bound, 0)}
             for v, weight, n in place:
                 here[v] += weight * n
-            rows.append(tuple(self.term(body, here) for body in bodies))
+            rows.append(tuple(self._grounded(body, here) for body in bodies))
         if initial:
-            rows.append(tuple(self.term(body, env) for body in initial))
+            rows.append(tuple(self._grounded(body, env) for body in initial))
             return self.graph.best(node.function, [(row[0], row[1]) for row in rows])
         return self.graph.row(node.function, [n for row in rows for n in row])
 
@@ -233,9 +291,12 @@ class Expansion:
         for body in node.bodies:
             bound = [v for v in node.bound if v in self.free(body)]
             for place in product(*(range(self.sizes.size(v)) for v in bound)):
-                given.append(self.term(body, {**env, **dict(zip(bound, place, strict=True))}))
+                given.append(self._grounded(body, {**env, **dict(zip(bound, place, strict=True))}))
         at = [self.index(e, self.sizes.place(node, k), env) for k, e in enumerate(node.at)]
         return self.graph.row(node.function, [*given, *map(self.graph.of_integer, at)])
+
+    def _grounded(self, node: Expr, env: Env) -> Node:
+        return self.arithmetic.grounded(self.term(node, env))
 
     def _pieces(self, v: Var) -> list[tuple[int, int, int]]:
         """The digits of a variable from the highest down: their values are in the order of the variable's."""
@@ -267,7 +328,7 @@ class Expansion:
         elif isinstance(base, Affine):
             value = self.index(base, self.sizes.ruler_of(part), env)
         elif isinstance(base, Integer):
-            value = self._integer(self.term(base.term, env))
+            value = self._integer(self.number(base.term, env))
         elif isinstance(base, Clamp):
             ruler = self.sizes.ruler_of(part)
             inner = self.index(base.inner, ruler, env)

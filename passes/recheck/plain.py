@@ -103,6 +103,8 @@ class Add:
     """The sum of some terms."""
 
     terms: tuple[Expr, ...]
+    collects: bool = False
+    """Whether equal terms add up before any is computed, as in the prover's terms: `-inf + c * inf` is 0 where c is."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,6 +190,9 @@ class Made:
 Expr = Num | Element | Entry | Add | Times | Power | Call | OfIndex | Gate | Choose | Reduce | Row | Made
 
 ZERO, ONE = Num(0), Num(1)
+
+GREATER = Function("greater", ("real", "real"), "i1")
+"""Whether a number, or an infinity, is greater than another."""
 
 
 def whole(variable: Var) -> Affine:

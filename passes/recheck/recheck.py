@@ -29,7 +29,7 @@ from hlo_verify.passes.recheck.answer import Finding, Outcome, Task, answer
 from hlo_verify.passes.recheck.claims import Claim, Recorder, Side, prover_term, shard
 from hlo_verify.passes.recheck.fingerprint import Names
 from hlo_verify.passes.recheck.meanings import UnwrittenError
-from hlo_verify.passes.recheck.plain import BudgetError, times
+from hlo_verify.passes.recheck.plain import ZERO, BudgetError, Choose
 from hlo_verify.passes.recheck.questions import Nesting, question
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import argument_shardings, device_count, is_global, result_placements
@@ -158,7 +158,7 @@ def _walk(
 
 def _within(inside: Poly, p: Poly) -> Side:
     """A term where a condition holds, and 0 elsewhere."""
-    return lambda opening: times(opening.term(inside, {}), opening.term(p, {}))
+    return lambda opening: Choose(opening.term(inside, {}), opening.term(p, {}), ZERO)
 
 
 Answers = Callable[[Sequence[Task]], Iterable[tuple[int, "Finding | Lost"]]]

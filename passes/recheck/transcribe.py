@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.passes.recheck.plain import (
     ZERO,
+    Add,
     Affine,
     Call,
     Element,
@@ -22,7 +23,6 @@ from hlo_verify.passes.recheck.plain import (
     Reduce,
     Row,
     Symbol,
-    add,
     as_affine,
     clamp,
     digit,
@@ -33,7 +33,7 @@ from hlo_verify.passes.recheck.plain import (
     whole,
     within,
 )
-from hlo_verify.terms.functions import ZERO_TIMES
+from hlo_verify.terms.functions import INFINITY, NAN, ZERO_TIMES
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, Tensor, value_of
 
 BEST = frozenset({"argmax", "argmin"})
@@ -129,7 +129,7 @@ class _Scope:
                 for atom, n in (*gates, *rest):
                     factors.append(self.atom(atom) if n == 1 else Power(self.atom(atom), n))
                 terms.append(times(*factors))
-            found = self.memo[p.uid] = add(*terms) if terms else ZERO
+            found = self.memo[p.uid] = _sum(terms)
         return found
 
     def atom(self, a: Atom) -> Expr:
@@ -147,8 +147,8 @@ class _Scope:
         return found
 
     def _call(self, a: Apply) -> Expr:
-        if a.function == ZERO_TIMES:  # a claim is checked where all that takes part is a number
-            return ZERO
+        if a.function == ZERO_TIMES and not _writes_infinities(a.args):
+            return ZERO  # a claim is checked where all else that takes part is a number
         args = tuple(self.poly(p) for p in a.args)
         return args[0] if a.function.name == "wrap" else Call(a.function, args)
 
@@ -184,6 +184,26 @@ class _Scope:
         if atom.operator == "clamp":
             return clamp(inner, *atom.args)
         return table(atom.args[0], inner)
+
+
+def _sum(terms: list[Expr]) -> Expr:
+    if len(terms) < 2:
+        return terms[0] if terms else ZERO
+    return Add(tuple(terms), collects=True)
+
+
+def _writes_infinities(terms: Iterable[Poly]) -> bool:
+    """Whether an infinity is written in terms, or inside of their functions."""
+    todo, seen = list(terms), set[int]()
+    while todo:
+        p = todo.pop()
+        if p.uid not in seen:
+            seen.add(p.uid)
+            functions = [atom for mono, _ in p.items for atom, _ in mono if isinstance(atom, Apply)]
+            if any(atom.function in (INFINITY, NAN) for atom in functions):
+                return True
+            todo += [arg for atom in functions for arg in atom.args]
+    return False
 
 
 def _key(e: Affine) -> tuple[object, ...]:

@@ -49,6 +49,7 @@ class _Writer:
         self.symbolic = {
             graph.nodes[n][1] for n in live if graph.nodes[n][0] == "read" and _has_unknown(graph.nodes[n][2])
         }
+        self.infinite: dict[Node, bool] = {}
         self.measures: dict[Node, Fraction] = {}
         exponents: dict[Node, set[Fraction]] = {}
         for n in live:
@@ -129,6 +130,7 @@ class _Writer:
         if operator == "is_zero":
             return self._define(n, f"(ite (= {self.done[node[1]]} 0.0) 1.0 0.0)", "Real")
         if operator in ("max", "min"):
+            self._between_infinities(node[1])
             return self._extremum(n, str(operator), [self.done[m] for m in node[1]])
         if operator == "exp":
             return self._exponential(n, node[1], node[2])
@@ -220,6 +222,35 @@ class _Writer:
         lo, hi = INTEGER_RANGES[sort] if assumed is None else assumed.integers
         self.axioms.append(f"(assert (and (<= {whole(lo)} {text}) (<= {text} {whole(hi)})))")
         return f"(to_real {text})"
+
+    def _between_infinities(self, args: Sequence[Node]) -> None:
+        """That what an extremum is of, where no infinity stands for it, is less than the one, and greater than the
+        other. Nothing else is known of them: whatever numbers there are, some are beyond all of these."""
+        infinity = self.graph.infinity
+        if not any(self._has_infinity(m) for m in args):
+            return
+        todo: list[tuple[Node, list[str]]] = [(m, []) for m in args]
+        while todo:
+            m, unless = todo.pop()
+            node = self.graph.nodes[m]
+            if node[0] == "choose" and self._has_infinity(m):
+                condition = f"(= {self.done[node[1]]} 1.0)"
+                todo += [(node[2], [*unless, f"(not {condition})"]), (node[3], [*unless, condition])]
+            elif not self._has_infinity(m):
+                name = self._declare(str(self.graph.nodes[infinity][1]), (), "Real")
+                inside = f"(and (< (- {name}) {self.done[m]}) (< {self.done[m]} {name}))"
+                self.axioms.append(f"(assert (or {' '.join([*unless, inside])}))" if unless else f"(assert {inside})")
+
+    def _has_infinity(self, n: Node) -> bool:
+        found = self.infinite.get(n)
+        if found is None:
+            todo, seen = [n], {n}
+            while todo:
+                inside = set(operands(self.graph, todo.pop())) - seen
+                seen |= inside
+                todo += inside
+            found = self.infinite[n] = self.graph.infinity in seen
+        return found
 
     def _extremum(self, n: Node, reducer: str, args: list[str]) -> str:
         sign = ">=" if reducer == "max" else "<="

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from hlo_verify.passes.recheck.meanings.site import Meaning, Site, UnwrittenError
 from hlo_verify.passes.recheck.plain import (
+    GREATER,
     ONE,
     ZERO,
     Affine,
@@ -28,14 +29,16 @@ from hlo_verify.passes.recheck.plain import (
 from hlo_verify.program.element_types import exponent_bits
 from hlo_verify.program.op_families import plain_name
 from hlo_verify.terms.functions import (
+    EQUAL,
     EXPONENTIAL,
     INVERSE,
     IS_FINITE,
     IS_ZERO,
+    LESS_OR_EQUAL,
     LOG,
     MAXIMUM,
     MINIMUM,
-    POSITIVE,
+    MULTIPLY,
     SQRT,
     Function,
     truncate,
@@ -85,7 +88,12 @@ def _subtract(site: Site) -> Expr:
 
 
 def _multiply(site: Site) -> Expr:
-    return times(_at(site, 0), _at(site, 1))
+    return product_of(site.type.dtype, _at(site, 0), _at(site, 1))
+
+
+def product_of(dtype: str, *factors: Expr) -> Expr:
+    """The product of values: also a truth value that was converted to a number selects nothing."""
+    return Call(MULTIPLY, factors) if is_real(dtype) else times(*factors)
 
 
 def _negate(site: Site) -> Expr:
@@ -101,7 +109,7 @@ def _absolute(site: Site) -> Expr:
 
 def _divide(site: Site) -> Expr:
     if not is_integral(site.type.dtype):
-        return times(_at(site, 0), Call(INVERSE, (_at(site, 1),)))
+        return product_of(site.type.dtype, _at(site, 0), Call(INVERSE, (_at(site, 1),)))
     top, bottom = as_affine(_at(site, 0)), as_affine(_at(site, 1))
     if bottom.items or bottom.const <= 0 or any(isinstance(part.base, Integer) for part, _ in top.items):
         raise UnwrittenError("division of integers that are no index, or by what is no positive constant")
@@ -170,6 +178,10 @@ def _select(site: Site) -> Expr:
     return Choose(*(_at(site, n) for n in range(3)))
 
 
+ORDERS = {"EQ": EQUAL, "NE": EQUAL, "LT": GREATER, "LE": LESS_OR_EQUAL, "GT": GREATER, "GE": LESS_OR_EQUAL}
+"""What comparisons of floating-point numbers ask, of operands in the one order or the other."""
+
+
 def _compare(site: Site) -> Expr:
     direction, dtype = site.attribute("comparison_direction"), site.operands[0].dtype
     a, b = _at(site, 0), _at(site, 1)
@@ -181,9 +193,7 @@ def _compare(site: Site) -> Expr:
     elif is_real(dtype) and site.op.attributes.get("compare_type") != "TOTALORDER":
         if direction in ("LT", "GE"):
             a, b = b, a
-        test = Call(IS_ZERO if direction in ("EQ", "NE") else POSITIVE, (minus(a, b),))
-        if direction in ("LE", "GE"):
-            test = minus(ONE, test)
+        test = Call(ORDERS[direction], (a, b))
     else:
         raise UnwrittenError(f"compare of {dtype} in total order")
     return minus(ONE, test) if direction == "NE" else test

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
+from hlo_verify.passes.recheck.meanings.elementwise import product_of
 from hlo_verify.passes.recheck.meanings.ordering import best_of_pairs
 from hlo_verify.passes.recheck.meanings.site import Meaning, Site, UnwrittenError
 from hlo_verify.passes.recheck.plain import (
@@ -52,7 +53,7 @@ def _dot_general(site: Site) -> Expr:
             if k not in side:
                 side[k] = next(places)
         factors.append(site.read(n, [side[k] for k in range(rank)]))
-    return Reduce("sum", tuple(bound), times(*factors))
+    return Reduce("sum", tuple(bound), product_of(site.type.dtype, *factors))
 
 
 def _convolution(site: Site) -> Expr:
@@ -91,7 +92,9 @@ def _convolution(site: Site) -> Expr:
     )
     right[numbers["kernel_input_feature_dimension"]] = whole(channel)
     right[numbers["kernel_output_feature_dimension"]] = feature
-    return Reduce("sum", tuple(bound), times(*tests, site.read(0, left), site.read(1, right)))
+    return Reduce(
+        "sum", tuple(bound), times(*tests, product_of(site.type.dtype, site.read(0, left), site.read(1, right)))
+    )
 
 
 REDUCERS = {"add": "sum", "multiply": "product", "maximum": "max", "minimum": "min", "and": "min", "or": "max"}

@@ -11,7 +11,9 @@ from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
-from hlo_verify.equality.backend import Different, Limits
+from hlo_verify.equality.backend import Different, Equal, Limits
+from hlo_verify.passes.recheck.at_infinities import call
+from hlo_verify.passes.recheck.extended import Arithmetic, Extended, Term
 from hlo_verify.passes.recheck.float_probe import Guess
 from hlo_verify.passes.recheck.formulas import Graph
 from hlo_verify.passes.recheck.question import Formulas
@@ -20,7 +22,6 @@ from hlo_verify.terms.functions import (
     EXPONENTIAL,
     FINITE_PART,
     INFINITE_EXPONENTIAL,
-    INFINITY,
     IS_FINITE,
     MULTIPLY,
     POSITIVE,
@@ -88,23 +89,24 @@ def test_both_checks_know_the_finite_part_of_what_may_be_undefined() -> None:
 
 
 def test_the_finite_part_of_an_infinity_is_not_that_infinity() -> None:
-    graph = Graph()
-    x, infinite = graph.read("x", (0,), "Real"), graph.call(INFINITY, ())
-    assert graph.call(FINITE_PART, [x]) == x
-    for term in (infinite, graph.add([(x, 1), (infinite, -1)])):
-        assert graph.call(FINITE_PART, [term]) == graph.choose(graph.call(IS_FINITE, [term]), term, graph.zero) != term
+    arithmetic = Arithmetic(Graph())
+    x, infinite = arithmetic.graph.read("x", (0,), "Real"), arithmetic.infinity()
+    assert call(arithmetic, FINITE_PART, [x]) == x
+    for term in (infinite, arithmetic.add([x, arithmetic.scaled(infinite, -1)])):
+        assert call(arithmetic, FINITE_PART, [term]) == arithmetic.graph.zero
 
 
 def test_a_product_by_name_is_the_product_and_nothing_else() -> None:
     graph = Graph()
+    arithmetic = Arithmetic(graph)
     x, y = (graph.read(name, (0,), "Real") for name in "xy")
     more = graph.add([(x, 1), (graph.one, 1)])
-    assert graph.call(MULTIPLY, [more, y]) == graph.call(MULTIPLY, [y, more]) == graph.multiply([more, y])
-    wrong = [graph.multiply([x, y]), graph.add([(more, 1), (y, 1)]), graph.call(MULTIPLY, [more, more])]
+    product = call(arithmetic, MULTIPLY, [more, y])
+    assert not isinstance(product, Extended)
+    assert product == call(arithmetic, MULTIPLY, [y, more]) == graph.multiply([more, y])
+    wrong = [graph.multiply([x, y]), graph.add([(more, 1), (y, 1)]), graph.multiply([more, more])]
     for other in wrong:
-        assert isinstance(
-            Z3().decide(Formulas(graph, ((graph.call(MULTIPLY, [more, y]), other),)), Limits(5000)), Different
-        )
+        assert isinstance(Z3().decide(Formulas(graph, ((product, other),)), Limits(5000)), Different)
 
 
 def test_an_integer_made_of_a_number_is_whole_to_the_quick_look() -> None:
@@ -118,42 +120,42 @@ def test_an_integer_made_of_a_number_is_whole_to_the_quick_look() -> None:
 
 def test_exponentials_of_infinities_do_not_cancel() -> None:
     graph = Graph()
-    x, infinite = graph.read("x", (0,), "Real"), graph.call(INFINITY, ())
-    masked = graph.choose(graph.read("keep", (0,), "Real"), x, infinite)
-    product = [graph.call(INFINITE_EXPONENTIAL, [graph.multiply([graph.number(c), masked])]) for c in (1, -1)]
-    assert graph.multiply(product) != graph.one
-    number = [graph.call(INFINITE_EXPONENTIAL, [graph.multiply([graph.number(c), x])]) for c in (1, -1)]
-    assert graph.multiply(number) == graph.one
+    arithmetic = Arithmetic(graph)
+    x, keep = graph.read("x", (0,), "Real"), graph.read("keep", (0,), "i1")
+    masked = arithmetic.choose(keep, x, arithmetic.infinity())
+    product = [call(arithmetic, INFINITE_EXPONENTIAL, [arithmetic.scaled(masked, c)]) for c in (1, -1)]
+    found = arithmetic.multiply(product)
+    assert isinstance(found, Extended)
+    assert Z3().decide(Formulas(graph, ((found.none, arithmetic.otherwise(keep)),)), Limits(5000)) == Equal()
+    number = [call(arithmetic, INFINITE_EXPONENTIAL, [arithmetic.scaled(x, c)]) for c in (1, -1)]
+    assert arithmetic.multiply(number) == graph.one
 
 
 def test_what_has_an_infinity_is_not_taken_for_a_number() -> None:
     graph = Graph()
-    x = graph.read("x", (0,), "Real")
-    infinite = graph.call(INFINITY, ())
-    assert graph.call(IS_FINITE, [graph.call(EXPONENTIAL, [graph.add([(x, 2)])])]) == graph.one
+    arithmetic = Arithmetic(graph)
+    x, infinite = graph.read("x", (0,), "Real"), arithmetic.infinity()
+    assert call(arithmetic, IS_FINITE, [graph.call(EXPONENTIAL, [graph.add([(x, 2)])])]) == graph.one
     for term in (
         infinite,
-        graph.add([(x, 1), (infinite, -1)]),
-        graph.extremum("max", [x, graph.multiply([x, infinite])]),
+        arithmetic.add([x, arithmetic.scaled(infinite, -1)]),
+        arithmetic.extremum("max", [x, arithmetic.multiply([x, infinite])]),
     ):
-        assert graph.call(IS_FINITE, [term]) != graph.one
-    row = [
-        graph.choose(graph.read("keep", (k,), "Real"), x, graph.multiply([graph.number(-1), infinite])) for k in (0, 1)
-    ]
-    assert graph.call(IS_FINITE, [graph.extremum("max", row)]) != graph.one
-    assert graph.call(IS_FINITE, [graph.extremum("max", [x, *row])]) == graph.one
+        assert call(arithmetic, IS_FINITE, [term]) != graph.one
+    keep = [graph.read("keep", (k,), "i1") for k in (0, 1)]
+    row = [arithmetic.choose(k, x, arithmetic.infinity(-1)) for k in keep]
+    assert call(arithmetic, IS_FINITE, [arithmetic.extremum("max", row)]) == arithmetic.either(*keep)
+    assert call(arithmetic, IS_FINITE, [arithmetic.extremum("max", [x, *row])]) == graph.one
 
 
 def test_what_conditions_choose_of_infinities_is_a_number_where_none_is_left() -> None:
     graph = Graph()
-    x, infinite = graph.read("x", (0,), "Real"), graph.call(INFINITY, ())
-    keep, other = (graph.call(POSITIVE, [graph.read(name, (0,), "Real")]) for name in ("k", "m"))
-    masked = graph.add([(infinite, -1), (graph.multiply([infinite, keep]), 1), (graph.multiply([x, keep]), 1)])
-    is_number = graph.call(IS_FINITE, [masked])
-    for holds in (graph.zero, graph.one):
-        assert graph.is_zero(graph.add([(holds, 1), (graph.one, -1)])) == holds
-    assert is_number == graph.is_zero(graph.add([(keep, 1), (graph.one, -1)]))
-    assert is_number != graph.is_zero(graph.add([(other, 1), (graph.one, -1)]))
-    assert graph.call(IS_FINITE, [graph.add([(x, 1), (infinite, -1)])]) == graph.zero
-    unsure = graph.add([(graph.multiply([infinite, x]), 1), (x, 1)])
-    assert graph.call(IS_FINITE, [unsure]) not in (graph.zero, graph.one)
+    arithmetic = Arithmetic(graph)
+    x, infinite = graph.read("x", (0,), "Real"), arithmetic.infinity()
+    keep, other = (graph.call(POSITIVE, [graph.read(name, (0,), "Real")]) for name in "km")
+    terms = [Term(-1, (), (infinite,)), Term(1, (keep,), (infinite,)), Term(1, (keep,), (x,))]
+    masked = arithmetic.collected(terms)
+    assert call(arithmetic, IS_FINITE, [masked]) == keep != other
+    assert masked == arithmetic.choose(keep, x, arithmetic.infinity(-1))
+    unsure = arithmetic.collected([Term(1, (), (infinite, x)), Term(1, (), (x,))])
+    assert call(arithmetic, IS_FINITE, [unsure]) == graph.zero  # an infinity, or none
