@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from pathlib import Path
 from typing import Any, NoReturn
 
 from hlo_verify.diagnostics import Diagnostic, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.limits import EFFORTS, TIME_LIMIT
 from hlo_verify.render import FORMATS, PROJECTS
-from hlo_verify.render.output import format_and_file
+from hlo_verify.render.output import format_and_file, path_of
 from hlo_verify.version import told
 
 PROVED, REFUTED, INPUT_ERROR, UNKNOWN, INTERNAL_ERROR, INTERRUPTED = 0, 1, 2, 3, 70, 130
@@ -69,7 +68,7 @@ def make_parser() -> argparse.ArgumentParser:
         "paths",
         nargs="*",
         metavar="PATH",
-        type=Path,
+        type=path_of,
         help="one module with shardings, which the XLA in jaxlib partitions; or a logical and a partitioned module; or "
         "a logical module and the graph of each rank; or a folder that XLA wrote for --xla_dump_to; or two folders of "
         "graphs (a neuron-compile-cache), which are paired by their arguments and results. Modules are "
@@ -78,16 +77,32 @@ def make_parser() -> argparse.ArgumentParser:
     )
     _add_what_is_printed(parser)
     _add_what_is_known(parser)
+    _add_what_is_done(parser)
+    add("--color", choices=("auto", "always", "never"), help="colours (default: auto, which honours NO_COLOR)")
+    add("--progress", action=argparse.BooleanOptionalAction, help="progress bar on a terminal (default: yes)")
+    add("--explain", metavar="CODE", help="say what a code of a message or report (HV002) means, and exit")
+    add("--traceback", action="store_true", help="show where an internal error happened")
+    add("--version", action=_Version, nargs=0, help="show the version and exit")
+    return parser
+
+
+def _add_what_is_done(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
     add("--each-pass", action="store_true", help="verify a folder of dumps pass by pass (--xla_dump_hlo_pass_re=.*)")
     add("--watch", action="store_true", help="verify what appears in a folder of dumps, until ctrl-C")
-    add("--keep", type=Path, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
+    add("--keep", type=path_of, metavar="DIR", help="keep the two modules that a single MODULE was partitioned into")
     add(
         "--refute",
         action=argparse.BooleanOptionalAction,
         help="look for inputs that make a result differ (default: yes)",
     )
-    add("--witness", type=Path, metavar="FILE", help="save such inputs, with the modules, to FILE")
-    add("--replay", type=Path, metavar="FILE", help="run a saved witness, on its own modules or on LOGICAL PARTITIONED")
+    add("--witness", type=path_of, metavar="FILE", help="save such inputs, with the modules, to FILE")
+    add(
+        "--replay",
+        type=path_of,
+        metavar="FILE",
+        help="run a saved witness, on its own modules or on LOGICAL PARTITIONED",
+    )
     add("--recheck", action="store_true", help="check every step of a proof a second time, with the Z3 solver")
     said = "processes for the modules of a folder, or for --recheck (default: the cores); reports are the same for any"
     add("--jobs", type=_positive, metavar="N", help=said)
@@ -96,7 +111,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add("--ray", metavar="ADDRESS", help=said)
     said = "keep verdicts in DIR, and take those of earlier runs from there (default: none are kept)"
-    add("--cache", type=Path, metavar="DIR", help=said)
+    add("--cache", type=path_of, metavar="DIR", help=said)
     said = "decide everything anew, whatever pyproject.toml says"
     add("--no-cache", dest="cache", action="store_const", const=False, help=said)
     add("--effort", choices=tuple(EFFORTS), help="how much a verification may take, in steps (default: normal)")
@@ -106,19 +121,15 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="SECONDS",
         help=f"how long a pair may take; then the report says what is known (default: {TIME_LIMIT:g}, 0 is no limit)",
     )
-    add("--color", choices=("auto", "always", "never"), help="colours (default: auto, which honours NO_COLOR)")
-    add("--progress", action=argparse.BooleanOptionalAction, help="progress bar on a terminal (default: yes)")
-    add("--explain", metavar="CODE", help="say what a code of a message or report (HV002) means, and exit")
-    add("--traceback", action="store_true", help="show where an internal error happened")
-    add("--version", action=_Version, nargs=0, help="show the version and exit")
-    return parser
 
 
 def _add_what_is_known(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--devices", type=_positive, metavar="N", help="number of devices, where no module says it")
-    add("--shardings", type=Path, metavar="FILE", help="shardings of the (logical) module's arguments and results")
-    add("--results", type=Path, metavar="FILE", help="shardings that results must have, where they would be inferred")
+    add("--devices", type=_devices, metavar="N", help="number of devices, where no module says it")
+    add("--shardings", type=path_of, metavar="FILE", help="shardings of the (logical) module's arguments and results")
+    add(
+        "--results", type=path_of, metavar="FILE", help="shardings that results must have, where they would be inferred"
+    )
     add(
         "--assume",
         action="append",
@@ -146,7 +157,7 @@ def _add_what_is_printed(parser: argparse.ArgumentParser) -> None:
         choices=("failure", "skipped"),
         help="with --format junit: what becomes of a result that is UNKNOWN (default: failure)",
     )
-    add("-o", "--output", type=Path, metavar="FILE", help="write the report to FILE instead of standard output")
+    add("-o", "--output", type=path_of, metavar="FILE", help="write the report to FILE instead of standard output")
     add("-v", "--verbose", action="store_true", default=None, help="show every result, the stages and their lineage")
     add("-q", "--quiet", action="store_true", help="print the line of the verdict alone")
     add(
@@ -193,6 +204,14 @@ def _seconds(text: str) -> float:
     if not 0 <= seconds < float("inf"):
         raise argparse.ArgumentTypeError(f"not a number of seconds: {text!r}")
     return seconds
+
+
+def _devices(text: str) -> int:
+    from hlo_verify.program.mesh import LIMIT
+
+    if (count := _positive(text)) > LIMIT:
+        raise argparse.ArgumentTypeError(f"{text!r} is more than the {LIMIT} devices that a mesh may have")
+    return count
 
 
 def _positive(text: str) -> int:

@@ -93,6 +93,13 @@ def test_progress_may_be_called(capsys: pytest.CaptureFixture[str]) -> None:
         ["a", "--format", "xml"],
         ["a", "--devices", "0"],
         ["a", "--devices", "many"],
+        ["a", "--devices", "1048577"],
+        ["a", "--devices", "99999999999"],
+        [""],
+        ["a", ""],
+        ["a", "-o", ""],
+        ["a", "--witness", ""],
+        ["--replay", ""],
         ["a", "--no-such-option"],
         ["a", "-o", "no/such/folder/report.json"],
         [".", "--keep", "x"],
@@ -109,6 +116,39 @@ def test_usage_errors_are_one_line(argv: list[str], capsys: pytest.CaptureFixtur
     assert (status, out) == (2, "")
     assert re.match(r"hlo-verify: error\[HV40[02]\]: ", err)
     assert err.count("\n") == 1
+
+
+def test_as_many_devices_as_a_mesh_may_have() -> None:
+    prover = Prover(report(P))
+    assert cli.main(["a", "b", "--devices", "1048576"], verify=prover) == 0
+    assert prover.calls[0]["devices"] == 1048576
+    text = "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }\n"
+    with pytest.raises(InputError, match="1048577 devices; 1048576 at most are understood"):
+        hlo_verify.verify(text, text, devices=1048577)
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [""],
+        ["a", ""],
+        ["a", "-o", ""],
+        ["--cache", "", "a"],
+        ["lint", ""],
+        ["lint", "a", "-o", ""],
+        ["lint", "a", "--svg", ""],
+        ["export", "a", "", "--model-explorer", "b"],
+        ["export", "a", "--model-explorer", ""],
+        ["cache", "info", "--cache", ""],
+    ],
+    ids=str,
+)
+def test_an_empty_path_is_not_the_folder_that_one_is_in(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """`hlo-verify "$DUMP"`, where the variable has no value."""
+    with pytest.raises(SystemExit) as stopped:
+        cli.main(argv, verify=Prover())
+    out, err = capsys.readouterr()
+    assert (stopped.value.code, out) == (2, "") and "the path is empty" in err
 
 
 def test_an_internal_error_names_the_place_and_the_operation(capsys: pytest.CaptureFixture[str]) -> None:

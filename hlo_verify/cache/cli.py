@@ -20,10 +20,12 @@ def main(argv: Sequence[str]) -> int:
         f"{FOLDER} names another folder for them; where it is empty, none are kept.",
     )
     parser.add_argument("command", choices=("info", "clear"), help="say what is kept, or forget all of it")
-    parser.add_argument("--cache", type=Path, metavar="DIR", help="of another folder than the user's")
+    parser.add_argument("--cache", metavar="DIR", help="of another folder than the user's")
     given = parser.parse_args(argv)
+    if given.cache == "":
+        parser.error("argument --cache: the path is empty")
     command = given.command
-    store = usual() if given.cache is None else Store(given.cache)
+    store = usual() if given.cache is None else Store(Path(given.cache))
     if store is None:
         print(f"no verdicts are kept: {FOLDER} is empty, or there is no home")
         return 0

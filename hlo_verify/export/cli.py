@@ -17,7 +17,7 @@ from hlo_verify.export.model_explorer import graphs_json, matches_json, node_dat
 from hlo_verify.limits import TIME_LIMIT
 from hlo_verify.program.depth import deeply
 from hlo_verify.render.characters import visible
-from hlo_verify.render.output import check_outputs, write
+from hlo_verify.render.output import check_outputs, given_path, path_of, write
 from hlo_verify.report import Report, Verdict
 from hlo_verify.session import Session
 from hlo_verify.sources.modules import module_of
@@ -50,13 +50,13 @@ def make_parser() -> argparse.ArgumentParser:
         epilog="exit status: 0 written, 2 input that cannot be read. What the verdict is does not matter to it.",
     )
     add = parser.add_argument
-    add("paths", nargs="+", metavar="MODULE", help="a module, or a logical and a partitioned one")
+    add("paths", nargs="+", type=given_path, metavar="MODULE", help="a module, or a logical and a partitioned one")
     said = "graphs for ai-edge-model-explorer; data about their nodes come beside FILE (as FILE.verdict.json)"
-    add("--model-explorer", type=Path, metavar="FILE", required=True, help=said)
+    add("--model-explorer", type=path_of, metavar="FILE", required=True, help=said)
     add("--partition", action="store_true", help="have the XLA in jaxlib partition the one module, for a pair")
     add("--no-verify", action="store_true", help="of a pair, write graphs alone: neither verdicts nor lineage")
     add("--devices", type=int, metavar="N", help="number of devices, where no module says it")
-    add("--shardings", type=Path, metavar="FILE", help="shardings of the (logical) module's arguments and results")
+    add("--shardings", type=path_of, metavar="FILE", help="shardings of the (logical) module's arguments and results")
     said = f"how long verifying may take, and finding lineage (default: {TIME_LIMIT:g})"
     add("--time-limit", type=float, metavar="SECONDS", default=TIME_LIMIT, help=said)
     add("--traceback", action="store_true", help="show where an internal error happened")

@@ -18,7 +18,7 @@ from hlo_verify.program.mesh import LIMIT
 from hlo_verify.render import FORMATS
 from hlo_verify.render.browser import show
 from hlo_verify.render.origin import of_command
-from hlo_verify.render.output import check_outputs, format_and_file, width, write
+from hlo_verify.render.output import check_outputs, format_and_file, given_path, path_of, width, write
 from hlo_verify.render.wrapping import wrapped
 from hlo_verify.schedules import parse, svg
 
@@ -39,20 +39,20 @@ def make_parser() -> argparse.ArgumentParser:
     said = (
         "HLO text (*after_optimizations.txt), a serialized HloModuleProto, StableHLO, gzipped or not; or a dump folder"
     )
-    parser.add_argument("paths", nargs="+", metavar="PATH", help=said)
-    parser.add_argument("--buffers", type=Path, metavar="FILE", help="the module's *-buffer-assignment.txt")
-    parser.add_argument("--values", type=Path, metavar="FILE", help="the module's *-buffer-assignment-values.txt")
-    parser.add_argument("--live", type=Path, metavar="FILE", help="the module's *-live-range.txt")
+    parser.add_argument("paths", nargs="+", type=given_path, metavar="PATH", help=said)
+    parser.add_argument("--buffers", type=path_of, metavar="FILE", help="the module's *-buffer-assignment.txt")
+    parser.add_argument("--values", type=path_of, metavar="FILE", help="the module's *-buffer-assignment-values.txt")
+    parser.add_argument("--live", type=path_of, metavar="FILE", help="the module's *-live-range.txt")
     said = "the module's *thunk_sequence_after_thunk_passes.txt, of a GPU"
-    parser.add_argument("--thunks", type=Path, metavar="FILE", help=said)
+    parser.add_argument("--thunks", type=path_of, metavar="FILE", help=said)
     said = 'how the module\'s parameters and results lie: {"in": [SHARDING, …], "out": […]}'
-    parser.add_argument("--shardings", type=Path, metavar="FILE", help=said)
+    parser.add_argument("--shardings", type=path_of, metavar="FILE", help=said)
     said = "the paths are programs of ranks: FILE=DEVICES (rank0.txt=0-3 rank1.txt=4,5), or FILE for one device each"
     parser.add_argument("--ranks", action="store_true", help=said)
     said = "the paths are schedules of pipelines, a line a rank: `0F0 1F0 1B0 0B0` (docs/lint/pipelines.md)"
     parser.add_argument("--pipeline", action="store_true", help=said)
     said = "draw one scheduled module there: what runs, what is in flight, what is kept; with --pipeline one schedule"
-    parser.add_argument("--svg", type=Path, metavar="FILE", help=said)
+    parser.add_argument("--svg", type=path_of, metavar="FILE", help=said)
     said = "with --ranks and --pipeline: a send need not wait for its receive"
     parser.add_argument("--buffered-sends", action="store_true", help=said)
     parser.add_argument("--format", choices=FORMATS, default="text", help="how to print the report (default: text)")
@@ -65,7 +65,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--open", action="store_true", help="show the report as a page in a browser as well")
     parser.add_argument("-q", "--quiet", action="store_true", help="print how many findings there are, and no more")
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report there")
+    parser.add_argument("-o", "--output", type=path_of, metavar="FILE", help="write the report there")
     parser.add_argument("--traceback", action="store_true", help="show where an internal error happened")
     return parser
 

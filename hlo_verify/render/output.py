@@ -59,6 +59,19 @@ def never_fails() -> None:
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
+def given_path(text: str) -> str:
+    """A path that is given. Raises `argparse.ArgumentTypeError` for an empty one, as of a variable of the shell that
+    has no value: it is not the folder that one is in."""
+    if not text:
+        raise argparse.ArgumentTypeError("the path is empty")
+    return text
+
+
+def path_of(text: str) -> Path:
+    """As `given_path`."""
+    return Path(given_path(text))
+
+
 def format_and_file(text: str) -> tuple[str, Path]:
     """What `FORMAT=FILE` says. Raises `argparse.ArgumentTypeError` for what does not."""
     format_, _, path = text.partition("=")

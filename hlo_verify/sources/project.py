@@ -122,10 +122,14 @@ def _checked_defaults(path: Path, table: Mapping[str, Any]) -> dict[str, Any]:
             f"{path}: time-limit in [tool.hlo-verify] must not be negative, not {table['time-limit']}",
             Input.CONFIGURATION,
         )
-    if table.get("devices", 1) < 1:
-        raise InputError(
-            f"{path}: devices in [tool.hlo-verify] must be positive, not {table['devices']}", Input.CONFIGURATION
-        )
+    if "devices" in table:
+        from hlo_verify.program.mesh import LIMIT
+
+        if not 1 <= table["devices"] <= LIMIT:
+            raise InputError(
+                f"{path}: devices in [tool.hlo-verify] must be from 1 to {LIMIT}, not {table['devices']}",
+                Input.CONFIGURATION,
+            )
     found = {key: value for key, value in table.items() if key in _DEFAULTS}
     if isinstance(found.get("cache"), str):
         found["cache"] = path.parent / found["cache"]

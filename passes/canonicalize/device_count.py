@@ -15,7 +15,7 @@ import numpy as np
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.program.ir import Function, Name, Op
-from hlo_verify.program.mesh import Mesh
+from hlo_verify.program.mesh import LIMIT, Mesh
 from hlo_verify.program.op_families import BY_PARTITION, COLLECTIVES
 from hlo_verify.program.sharding import device_counts
 
@@ -45,6 +45,8 @@ def infer_devices(
     ops = list(_from_ops(main))
     if replicas is None:
         replicas = _agree([e for e in ops if e.of == "replicas"]) or 1
+    if devices is not None and devices > LIMIT:
+        raise InputError(f"{devices} devices; {LIMIT} at most are understood", Input.TOO_MANY_DEVICES)
     if devices is not None:
         return devices // replicas, replicas
     evidence = [*_from_shardings(sharding_texts), *_from_meshes(meshes), *ops]

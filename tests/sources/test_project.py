@@ -25,7 +25,8 @@ def test_defaults_come_from_the_nearest_table(tmp_path: Path) -> None:
     [
         ("[tool]\nhlo-verify = 5", "must be a table, not 5"),
         ("[[tool.hlo-verify]]\nformat = 'json'", "must be a table, not "),
-        ("[tool.hlo-verify]\ndevices = 0", "devices in .* must be positive, not 0"),
+        ("[tool.hlo-verify]\ndevices = 0", "devices in .* must be from 1 to 1048576, not 0"),
+        ("[tool.hlo-verify]\ndevices = 1048577", "devices in .* must be from 1 to 1048576, not 1048577"),
         ("[tool.hlo-verify]\ndevices = true", "must be of type int, not True"),
         ("[tool.hlo-verify]\nformat = ['json']", "must be 'text' or 'json'"),
         ("[tool.hlo_verify]\nformat = 'json'", r"the table is called \[tool.hlo-verify\]"),
