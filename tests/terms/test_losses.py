@@ -14,6 +14,7 @@ from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, IS_ZERO, LOG, MAXI
 from hlo_verify.terms.laws import apply, divide
 from hlo_verify.terms.losses import zero_times
 from hlo_verify.terms.renaming import Leaves, Renaming
+from hlo_verify.terms.restriction import where
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, number, tensor
 
 SIZE = 4
@@ -195,3 +196,13 @@ def test_what_becomes_the_same_elsewhere_is_lost() -> None:
     assert algebra.substitute(algebra.subtract(t, there), same) is zero_times(t)
     masked = algebra.subtract(algebra.multiply(at(C), t), algebra.multiply(at(C, expr.of_var(v)), t))
     assert algebra.substitute(masked, same) is algebra.multiply(at(C), zero_times(t))
+
+
+def test_a_case_of_a_selection_is_one_selection() -> None:
+    """`t - [c]*t`, which computes no t where c holds: of its parts added up, t would be computed there."""
+    t = log(at(A))
+    selected = algebra.select(at(C), ZERO, t)
+    term = algebra.add(algebra.multiply(first(), at(B)), selected)
+    row = expr.of_var(ROW)
+    assert where(term, row, 1, None) is selected
+    assert where(term, row, None, 0) is algebra.add(at(B), selected)
