@@ -33,7 +33,7 @@ from hlo_verify.ops.values import (
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.program.ir import NARROWED, Op
 from hlo_verify.program.op_families import is_one_expression, plain_name
-from hlo_verify.terms import algebra, guards, rotations
+from hlo_verify.terms import algebra, guards, no_number, rotations
 from hlo_verify.terms.at_bounds import chosen_at_bound
 from hlo_verify.terms.comparing import chosen, chosen_count, chosen_integer, chosen_total
 from hlo_verify.terms.doubts import INFINITE
@@ -120,7 +120,7 @@ def _multiply(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 def _negate(op: Op, args: list[Value], context: Context) -> list[Value]:
     _require_numbers(op)
-    return result(op, algebra.scale(args[0].term, -1))
+    return result(op, no_number.once(algebra.scale(args[0].term, -1)))
 
 
 def _divide(op: Op, args: list[Value], context: Context) -> list[Value]:

@@ -37,6 +37,7 @@ from hlo_verify.terms.doubts import INFINITE, NUMBER, UNDEFINED
 from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, MAXIMUM
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.no_number import what_is_added
 from hlo_verify.terms.term import ZERO, Atom, Poly, Read, of_atom, reads, tensor
 
 Iterate = Callable[[list[Value]], list[Value]]
@@ -270,7 +271,7 @@ class Closing:
     def _closes(self, k: int, state: Value, after: Value, ends: dict[int, Value]) -> bool:
         """Note the end of a running sum, of what is filled, or of a running maximum; whether it is a maximum."""
         term, dtype = opening.opened(after.term), state.type.dtype
-        added = algebra.difference(term, state.term)
+        added = what_is_added(term, state.term)
         if self._unknown(k) not in added.free and dtype != "i1":
             ends[k] = self._end(k, rotations.joined(algebra.add(self.initial[k].term, self._summed(added, dtype))))
             self.sums[k] = added
@@ -304,7 +305,7 @@ class Closing:
             if c != 1 or len(mono) != 1 or mono[0][1] != 1:
                 continue
             turn = self._turn(state.term.atom, mono[0][0])
-            added = algebra.difference(term, of_atom(mono[0][0]))
+            added = what_is_added(term, of_atom(mono[0][0]))
             if turn is None or self._unknown(k) in added.free:
                 continue
             left = expr.subtract(expr.constant(self.t.size - 1), expr.of_var(self.t))

@@ -96,9 +96,10 @@ class Conditions:
             where = dict(zip(self.forms, pieces, strict=True))
             for held in product((True, False), repeat=len(self.truths)):
                 truths = dict(zip(self.truths, held, strict=True))
-                if sum(holds and _is_side(atom) for atom, holds in truths.items()) <= 1:
+                if sum(holds and is_side(atom) for atom, holds in truths.items()) <= 1:
                     yield Case(where, truths)
 
 
-def _is_side(atom: Atom) -> bool:
+def is_side(atom: Atom) -> bool:
+    """Whether a condition selects a side of a comparison."""
     return isinstance(atom, Read) and atom.tensor.kind == SIDE

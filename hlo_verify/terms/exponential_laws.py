@@ -19,7 +19,7 @@ from hlo_verify.terms.factors import apart, in_one_quotient, inverse, is_exponen
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL, INFINITY, INVERSE, Function
 from hlo_verify.terms.guards import Bound, about, guards_of, halves, interval, left_between
 from hlo_verify.terms.losses import zero_times
-from hlo_verify.terms.products import add, expanded, multiply, power, power_of, subtract, times
+from hlo_verify.terms.products import add, expanded, mapped, multiply, power, power_of, subtract, times
 from hlo_verify.terms.root_laws import without_logarithms
 from hlo_verify.terms.term import (
     ONE,
@@ -47,6 +47,11 @@ def is_factor(p: Poly) -> bool:
 def may_be_none(p: Poly) -> bool:
     """Whether it may not be."""
     return not is_factor(p)
+
+
+def may_be_subtracted(p: Poly, q: Poly) -> bool:
+    """Whether two terms are equal where their difference is 0: not two infinities, whose difference is no number."""
+    return not p.doubt & q.doubt & INFINITE
 
 
 def vanishes(p: Poly) -> bool:
@@ -141,14 +146,16 @@ def by_cases(function: Function, args: Arguments) -> Poly | None:
 def _between(p: Poly, form: Index, lo: Bound, hi: Bound) -> Poly:
     """A term where a form lies between two bounds. All that is asked of it is decided at once: with one condition of
     `[n >= 5]*a + [n <= 4]*b` replaced by 1, that is `[n >= 5] + [n <= 4]` again."""
-    total: list[Poly] = []
-    for mono, c in p.items:
+
+    def image(mono: Monomial) -> Poly:
         alike = [g for g in guards_of(mono) if about(g) is form]
         left = [left_between(g, lo, hi) for g in alike]
-        if ZERO not in left:
-            rest = make_poly(((tuple(item for item in mono if item[0] not in alike), c),))
-            total.append(reduce(multiply, (each for each in left if each is not ONE), rest))
-    return add(*total)
+        if ZERO in left:
+            return ZERO
+        rest = make_poly(((tuple(item for item in mono if item[0] not in alike), 1),))
+        return reduce(multiply, (each for each in left if each is not ONE), rest)
+
+    return mapped(p, image)
 
 
 def known_by_name(function: Function, args: Arguments) -> Poly:

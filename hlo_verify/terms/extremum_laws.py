@@ -19,6 +19,7 @@ from hlo_verify.terms.counts import range_of_count
 from hlo_verify.terms.functions import ABS, INFINITY, MAXIMUM, MINIMUM, Function
 from hlo_verify.terms.losses import checked
 from hlo_verify.terms.machine import as_index
+from hlo_verify.terms.no_number import is_nan
 from hlo_verify.terms.products import add
 from hlo_verify.terms.term import Apply, Atom, Ix, Number, Poly, Read, make_apply, number, of_atom, value_of
 from hlo_verify.terms.truths import joined
@@ -32,6 +33,7 @@ INTEGER = "extremum of an integer and a number"
 EXCEEDED = "extremum of what is never beyond another"
 INFINITE = "extremum with an infinity"
 NEUTRAL = "extremum with the other infinity"
+NO_NUMBER = "extremum with no number"
 OPPOSITE = "extremum of a term and its opposite"
 CLAMPED = "least of a clamp"
 
@@ -39,6 +41,10 @@ CLAMPED = "least of a clamp"
 def extremum(function: Function, args: tuple[Poly, ...]) -> Poly:
     """The greatest or least of some terms: one list of them, whatever the nesting."""
     terms, constants = _listed(function, args)
+    none = next(filter(is_nan, terms), None)
+    if none is not None:
+        used(NO_NUMBER)
+        return none
     terms = joined(function, terms)
     if constants:
         terms = _with_number(function, terms, max(constants) if function == MAXIMUM else min(constants))

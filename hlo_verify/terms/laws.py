@@ -8,7 +8,7 @@ law, and each condition, of random numbers.
 from __future__ import annotations
 
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.terms import whole
+from hlo_verify.terms import no_number, whole
 from hlo_verify.terms.clipping_laws import (
     AT_ROOT,
     BEYOND_ROOT,
@@ -32,6 +32,7 @@ from hlo_verify.terms.exponential_laws import (
     is_plain,
     known_by_name,
     may_be_none,
+    may_be_subtracted,
     of_logarithms,
     of_minus_infinity,
     power_of_exponentials,
@@ -45,22 +46,29 @@ from hlo_verify.terms.extremum_laws import (
     INTEGER,
     NESTED,
     NEUTRAL,
+    NO_NUMBER,
     NUMBERS,
     OPPOSITE,
     REPEATED,
     extremum,
 )
 from hlo_verify.terms.functions import (
+    EQUAL,
     EXPONENTIAL,
+    FINITE_PART,
     INFINITE_EXPONENTIAL,
     INVERSE,
+    IS_FINITE,
     IS_ZERO,
+    LESS_OR_EQUAL,
+    LOG,
     MAXIMUM,
     MINIMUM,
     MULTIPLY,
     POSITIVE,
     POWER,
     PROPERTIES,
+    SQRT,
     ZERO_TIMES,
     Function,
     real,
@@ -134,6 +142,13 @@ def apply(function: Function, args: Arguments) -> Poly:
         if split:
             used("function of a choice")
             return add(*(multiply(piece.on, apply(function, _where(args, n, piece))) for piece in split))
+    for n, arg in enumerate(args):
+        cases = no_number.cases(arg)
+        if cases:
+            used("function of a choice")
+            return add(*(multiply(on, apply(function, (*args[:n], p, *args[n + 1 :]))) for on, p in cases))
+        if no_number.occurs_in(arg) and not no_number.is_nan(arg):
+            return of_atom(make_apply(function, args))  # where it is NaN is not told
     if function.properties.commutative:  # its arguments come in one order: of age here, of structure in definitions
         given, args = args, tuple(sorted(args, key=lambda p: p.uid))
         if given != args:
@@ -170,6 +185,8 @@ FUNCTIONS = {
     "exp": EXPONENTIAL,
     "exp_by_name": INFINITE_EXPONENTIAL,
     "multiply": MULTIPLY,
+    "equal_by_name": EQUAL,
+    "less_or_equal_by_name": LESS_OR_EQUAL,
     "power_by_name": POWER,
     **{name: real(name) for name in REAL},
 }
@@ -187,15 +204,29 @@ CONDITIONS: dict[str, Predicate] = {
     "is_of_roots": is_of_roots,
     "is_coarse": is_coarse,
     "is_number": lambda p: not p.doubt,
+    "are_numbers": lambda p, q: not (p.doubt or q.doubt),
+    "may_be_subtracted": may_be_subtracted,
 }
 
 REAL_EVEN = tuple(real(name) for name, of in PROPERTIES.items() if of.even)
 REAL_ODD = tuple(real(name) for name, of in PROPERTIES.items() if of.odd)
 EITHER = (MAXIMUM, MINIMUM)
+BY_NAME = {"log": LOG, "sqrt": SQRT}
+OF_NONE = tuple(BY_NAME.get(name) or real(name) for name, of in PROPERTIES.items() if of.none_of_none)
+OF_NONE += (EXPONENTIAL, INVERSE, ZERO_TIMES)
+ASKED = (POSITIVE, IS_ZERO, IS_FINITE, FINITE_PART)
+COMPARED = (EQUAL, LESS_OR_EQUAL)
 ROUNDING = tuple(map(real, ROUNDED))
 MACHINE = tuple(map(wrap, INTEGER_RANGES))
 
 TABLE = (
+    Law("function of no number", "f(nan)", "nan", functions=OF_NONE),
+    Law("power of no number", "power(nan, k)", "nan", "k != 0"),
+    Law("power by name of no number", "power_by_name(nan, k)", "nan", "k != 0"),
+    Law("what is asked of no number", "f(nan)", "0", functions=ASKED),
+    Law("no number compared", "f(nan, a)", "0", functions=COMPARED, by=no_number.compared),
+    Law("equality known by name", "equal_by_name(a, b)", "zero(a + -b)", "may_be_subtracted(a, b)"),
+    Law("order known by name", "less_or_equal_by_name(a, b)", "1 + -positive(a + -b)", "are_numbers(a, b)"),
     Law("exponential of 0", "exp(0)", "1"),
     Law("exponential of minus infinity", "exp(a - infinity)", "0*a", "vanishes(a - infinity)", by=of_minus_infinity),
     Law("exponential of a logarithm", "exp(a + log(b))", "exp(a) * b", "b > 0", by=of_logarithms),
@@ -296,6 +327,7 @@ TABLE = (
     Law("multiplication known by name", "multiply(a, b)", "a * b", "distributes(a, b)"),
     Law("finite part of a number", "finite_part(a)", "a", "is_number(a)"),
     Law("0 times a number", "zero_times(a)", "0*a", by=_zero_times),
+    Law(NO_NUMBER, "f(nan, a)", "nan", functions=EITHER, by=extremum),
     Law(NESTED, "f(a, f(b, c))", "f(a, b, c)", functions=EITHER, by=extremum),
     Law(REPEATED, "f(a, a)", "a", functions=EITHER, by=extremum),
     Law(NUMBERS, "f(k, m, a)", "f(f(k, m), a)", functions=EITHER, by=extremum),

@@ -8,6 +8,7 @@ side is a function whose arguments are
     a, b, c      any term, the same one wherever the letter occurs
     k, m         a number;  n  a whole one
     0, 1         this number
+    nan          what is no number, as a program writes it
     -a           a term of which `parity.direction` says that it is the negative of another one
     k*a          a term with a leading coefficient k other than 1; with -k and -a where the condition does not hold of k
 
@@ -32,6 +33,7 @@ from typing import Any
 
 from hlo_verify.terms.addition import plain, scale
 from hlo_verify.terms.functions import Function
+from hlo_verify.terms.no_number import is_nan, nan
 from hlo_verify.terms.parity import direction
 from hlo_verify.terms.products import add, times
 from hlo_verify.terms.term import ONE, ZERO, Poly, monomial_skey, number
@@ -46,6 +48,7 @@ Apply = Callable[[Function, Arguments], Poly]
 
 TERMS = frozenset("abc")
 NUMBERS = frozenset("kmn")
+NONE = "nan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ class Language:
             return lambda found: number(Fraction(value(found)))
         if isinstance(node, ast.Name):
             name = node.id
-            return lambda found: found[name]
+            return (lambda found: nan()) if name == NONE else lambda found: found[name]
         if isinstance(node, ast.UnaryOp):
             inner = self._term(node.operand)
             return lambda found: scale(inner(found), -1)
@@ -205,6 +208,8 @@ def _reader(node: ast.expr) -> Reader:
         return lambda p, found: p is wanted
     if isinstance(node, ast.Name):
         name = node.id
+        if name == NONE:
+            return lambda p, found: is_nan(p)
         if name in TERMS:
             return lambda p, found: found.setdefault(name, p) is p
         return _whole_number if name == "n" else lambda p, found: _constant(name, p, found)

@@ -11,7 +11,7 @@ from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.program.element_types import INTEGER_RANGES, is_float
-from hlo_verify.terms import averages, guards, half_lines, held_truths
+from hlo_verify.terms import averages, guards, half_lines, held_truths, no_number
 from hlo_verify.terms import powers as powers_of
 from hlo_verify.terms.addition import build, plain, scale
 from hlo_verify.terms.conditions import numbers_of
@@ -55,11 +55,14 @@ def times(a: Poly, b: Poly) -> Poly:
     """
     if not (a.doubt or b.doubt):
         return expanded(a, b)
+    without = no_number.multiplied(a, b, times) if (a.doubt | b.doubt) & INFINITE else None
+    if without is not None:
+        return without
     if (a.doubt | b.doubt) & INFINITE and not distributes(a, b):
         from hlo_verify.terms.laws import apply  # the laws themselves use this module
 
         return apply(MULTIPLY, (a, b))
-    return checked(expanded(a, b), a, b)
+    return no_number.once(checked(expanded(a, b), a, b))
 
 
 def distributes(a: Poly, b: Poly) -> bool:
@@ -113,7 +116,7 @@ def mapped(p: Poly, image: Callable[[Monomial], Poly]) -> Poly:
         where = add(*(scale(image(held), c) for held, c in held_by.items()))
         if where.items:
             parts.append(expanded(where, image(numbers)))
-    return add(*parts)
+    return total(*parts) if no_number.occurs_in(p) else add(*parts)
 
 
 def with_atoms(p: Poly, image: Callable[[Any], Poly | None]) -> Poly:
@@ -174,12 +177,17 @@ def _cancelled(a: Poly, b: Poly) -> Poly | None:
 
 
 def add(*polys: Poly) -> Poly:
-    """The sum."""
+    """The sum of numbers that a program adds."""
+    return total(*(no_number.beside(polys) if any(p.doubt & INFINITE for p in polys) else polys))
+
+
+def total(*polys: Poly) -> Poly:
+    """The sum of what is computed."""
     live = [p for p in polys if p.items]
     if len(live) <= 1:
         return live[0] if live else ZERO
     result = either(*live)
-    return checked(result, *live, added=True) if _may_cancel(live) else result
+    return no_number.once(checked(result, *live, added=True) if _may_cancel(live) else result)
 
 
 def either(*polys: Poly) -> Poly:

@@ -18,6 +18,10 @@ def _is_root_beside_positive(at: Mapping[str, Any]) -> bool:
 
 
 HOLDS: dict[str, Callable[[Mapping[str, Any]], bool]] = {
+    "equality known by name": lambda at: any(at[name] is NAN or at[name].is_finite() for name in "ab"),
+    "order known by name": lambda at: at["a"].is_finite() and at["b"].is_finite(),
+    "power of no number": lambda at: at["k"] != 0,
+    "power by name of no number": lambda at: at["k"] != 0,
     "finite part of a number": lambda at: at["a"].is_finite(),
     "exponential of minus infinity": lambda at: at["a"] is NAN or at["a"].is_finite(),
     "exponential of a sum": lambda at: at["a"].is_finite() and at["b"].is_finite(),

@@ -40,7 +40,7 @@ class _Text:
         if isinstance(node, ast.Constant):
             return domain.number(node.value)
         if isinstance(node, ast.Name):
-            return domain.call("infinity", []) if node.id == "infinity" else self.letters[node.id]
+            return domain.call(node.id, []) if node.id in ("infinity", "nan") else self.letters[node.id]
         if isinstance(node, ast.UnaryOp):
             return domain.call("negate", [self.value(node.operand)])
         if isinstance(node, ast.Compare):
@@ -180,6 +180,8 @@ _BALLS: dict[str, Callable[..., Any]] = {
     "Eq": _compared("EQ"),
     "positive": lambda x: _compared("GT")(x, ZERO),
     "zero": lambda x: _compared("EQ")(x, ZERO),
+    "equal_by_name": _compared("EQ"),
+    "less_or_equal_by_name": _compared("LE"),
     "zero_times": _zero_times,
     "finite_part": lambda x: x if x.is_finite() else ZERO,
     "inverse": lambda x: _applied("divide", ball(1), x),
@@ -190,7 +192,12 @@ _BALLS: dict[str, Callable[..., Any]] = {
     "minimum": _fold(lambda x, y: _applied("minimum", x, y)),
 }
 
-_OWN: dict[str, Callable[..., Any]] = {"bessel_i1e": _odd_bessel}
+_OWN: dict[str, Callable[..., Any]] = {
+    "bessel_i1e": _odd_bessel,
+    "equal": _compared("EQ"),
+    "less_or_equal": _compared("LE"),
+    "is_finite": lambda x: ball(int(x.is_finite())),
+}
 
 
 def agree(x: Any, y: Any) -> bool:

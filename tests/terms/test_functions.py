@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from hlo_verify.evaluate import enclosures
-from hlo_verify.evaluate.balls import UNDEFINED, precision
+from hlo_verify.evaluate.balls import NAN, UNDEFINED, precision
 from hlo_verify.passes.recheck import formulas
 from hlo_verify.terms import functions, rounding_laws
 from hlo_verify.terms.functions import (
@@ -146,6 +146,7 @@ REFUTES: dict[str, Callable[[str], bool]] = {
     "truth": is_no_truth,
     "keeps_sign": of_one(has_another_sign),
     "positive": of_one(lambda x, at, _: not at > 0),
+    "none_of_none": lambda name: Balls().call(name, [NAN]) is not NAN,
     "increasing": is_not_increasing,
 }
 CLAIMS = [(name, each.name) for name, of in PROPERTIES.items() for each in fields(of) if getattr(of, each.name)]
@@ -164,6 +165,7 @@ WRONG = {
     "truth": ("abs", "sign", "or"),
     "keeps_sign": ("sine", "tan", "round_nearest_even", "exponential", "abs"),
     "positive": ("exponential_minus_one", "abs", "sqrt", "tanh", "log"),
+    "none_of_none": ("is_finite", "positive", "zero", "finite_part"),
     "increasing": ("abs", "tan", "sine", "cosh", "sign", "floor", "erfc", "round_nearest_even", "is_finite"),
 }
 

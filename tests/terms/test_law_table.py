@@ -172,7 +172,7 @@ def _of_balls(law: Law, function: str, with_condition: bool) -> bool:
                 if name in "abc" and name not in FACTORS.get(law.name, "") and draw.random() < 0.3:
                     at[name] = draw.choice(special)
                 if name in "km":
-                    at[name] = ball(draw.choice([point for point in POINTS if point]))
+                    at[name] = ball(draw.choice([point for point in POINTS if point or law.when == "k != 0"]))
             if with_condition and law.name in HOLDS and not HOLDS[law.name](at):
                 continue
             left, right = (evaluated(text, at, Balls(), function) for text in (law.left, law.right))
@@ -287,7 +287,7 @@ def _built(node: ast.expr, given: Mapping[str, Poly], function: str) -> Poly:
     if isinstance(node, ast.Constant):
         return number(node.value)
     if isinstance(node, ast.Name):
-        return apply(function_of("infinity"), ()) if node.id == "infinity" else given[node.id]
+        return apply(function_of(node.id), ()) if node.id in ("infinity", "nan") else given[node.id]
     if isinstance(node, ast.UnaryOp):
         return algebra.scale(_built(node.operand, given, function), -1)
     if isinstance(node, ast.BinOp):

@@ -72,8 +72,12 @@ def integer(draw: Draw, where: Space, known: Data) -> Numbered:
 
 
 def arguments(draw: Draw, name: str, where: Space, known: Data) -> list[Numbered]:
-    if name in ("inverse", "log", "sqrt", "rsqrt:real->real", "log_plus_one:real->real"):
+    plain = name.partition(":")[0]
+    if plain in ("inverse", "log", "sqrt", "rsqrt", "log_plus_one", "lgamma", "digamma"):
         return [positive(draw, where, known)]
+    if plain == "acosh":
+        above = positive(draw, where, known)
+        return [Numbered(algebra.add(above.it, number(1)), above.values + 1)]
     if name in ("power", "power:real->real"):
         exponent = draw(st.integers(-3, 3))
         is_named = name == "power"
@@ -81,7 +85,7 @@ def arguments(draw: Draw, name: str, where: Space, known: Data) -> list[Numbered
         sign = draw(st.sampled_from((1,) if is_named else (1, -1)))
         base = Numbered(algebra.scale(base.it, sign), base.values * sign)
         return [base, Numbered(number(exponent), where.spread(exponent))]
-    if name.partition(":")[0] in ("asin", "atanh", "erf_inv"):  # between -1 and 1
+    if plain in ("acos", "asin", "atanh", "erf_inv"):  # between -1 and 1
         bottom, sign = positive(draw, where, known), draw(st.sampled_from((1, -1)))
         values = each(lambda x: sign / (1 + x), bottom.values)
         return [Numbered(algebra.scale(apply(INVERSE, (algebra.add(bottom.it, number(1)),)), sign), values)]
@@ -94,7 +98,7 @@ def arguments(draw: Draw, name: str, where: Space, known: Data) -> list[Numbered
         return [Numbered(total, values)]
     if name.startswith("wrap:"):
         return [integer(draw, where, known)]
-    count = 2 if name in ("maximum", "minimum", "equal", "less", str(MULTIPLY)) else 1
+    count = 2 if plain in ("maximum", "minimum", "equal", "less", "less_or_equal", MULTIPLY.name) else 1
     args = [poly(draw, where, known, 1) for _ in range(count)]
     return args if draw(st.integers(0, 4)) else [args[0]] * count
 

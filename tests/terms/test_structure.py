@@ -19,6 +19,7 @@ import hlo_verify.terms
 import tests.support.clip_laws
 import tests.support.count_laws
 import tests.support.named_laws
+import tests.support.nan_laws
 import tests.support.order_laws
 import tests.support.piecewise_laws
 import tests.support.ring_laws
@@ -134,6 +135,7 @@ WITHOUT = {
     "idle clamp": Without("inner if fits else", "inner if True else", "idle._freed"),
     "machine value in a condition": Without("if lo - e.hi < atom.lo or hi - e.lo > atom.hi:", "if False:"),
     "low digits in a condition": Without("if whole:", "if True:"),
+    "multiple of what is 0 or no number": Without("if case.coefficients(items):", "if True:", "no_number._where"),
     "what vanishes is a number": Without("return not", "return True or not", "losses._is_implied"),
     "operands in any order": Without("if function.properties.commutative:", "if True:"),
     "one is the best": Without("is best", "is not None"),
