@@ -44,6 +44,15 @@ def build(terms: dict[Monomial, Number]) -> Poly:
     return make_poly(tuple(live.items()))
 
 
+def either(*polys: Poly) -> Poly:
+    """The sum of terms of which no two are computed at one place: they do not cancel, whatever they are."""
+    terms: dict[Monomial, Number] = {}
+    for p in polys:
+        for mono, c in p.items:
+            terms[mono] = terms.get(mono, 0) + c
+    return build(terms)
+
+
 def _join_indices(terms: dict[Monomial, Number]) -> dict[Monomial, Number]:
     """Linear index values are one index value: `Ix(a) + 2*Ix(b)` is `Ix(a + 2b)`."""
     linear = [

@@ -7,11 +7,10 @@ into products; what cannot be expressed stays an uninterpreted function (`laws`)
 from __future__ import annotations
 
 from hlo_verify.terms import guards
-from hlo_verify.terms.addition import build, content, difference, of_index, scale, up_to_scale
+from hlo_verify.terms.addition import build, content, difference, either, of_index, scale, up_to_scale
 from hlo_verify.terms.machine import as_index, split_affine
 from hlo_verify.terms.products import (
     add,
-    either,
     expanded,
     multiply,
     multiply_monomials,

@@ -13,7 +13,7 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.program.element_types import INTEGER_RANGES, is_float
 from hlo_verify.terms import averages, guards, half_lines, held_truths, no_number
 from hlo_verify.terms import powers as powers_of
-from hlo_verify.terms.addition import build, plain, scale
+from hlo_verify.terms.addition import build, either, plain, scale
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import EXPONENTIAL, MULTIPLY, POWER, SQRT
@@ -188,15 +188,6 @@ def total(*polys: Poly) -> Poly:
         return live[0] if live else ZERO
     result = either(*live)
     return no_number.once(checked(result, *live, added=True) if _may_cancel(live) else result)
-
-
-def either(*polys: Poly) -> Poly:
-    """The sum of terms of which no two are computed at one place: they do not cancel, whatever they are."""
-    terms: dict[Monomial, Number] = {}
-    for p in polys:
-        for mono, c in p.items:
-            terms[mono] = terms.get(mono, 0) + c
-    return build(terms)
 
 
 def _may_cancel(polys: Sequence[Poly]) -> bool:
