@@ -22,7 +22,7 @@ from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import Function
 from hlo_verify.terms.signs import NEGATIVE, POSITIVE, ZERO
 from hlo_verify.terms.term import ZERO as NOTHING
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, Tensor
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, Tensor, make_read
 
 _OUTSIDE: Mapping[str, int] = {
     "inverse": ZERO,
@@ -35,6 +35,9 @@ _OUTSIDE: Mapping[str, int] = {
 """The signs of their last argument for which functions have no number as their value."""
 
 _SUMS = ("sum", "term")
+
+_PLACE = "edge"
+"""Of the variables that places are in at which elements are looked at."""
 
 
 def is_outside_somewhere(function: Function, args: tuple[Poly, ...]) -> bool:
@@ -51,7 +54,20 @@ def has_some(read: Read) -> bool:
     known: a definition is made for places without bounds."""
     if not _may_have_some(read.tensor) or not any(v.size < UNBOUNDED for v in read.free):
         return False
-    return any(p.doubt & INFINITE for p in _bodies(read))
+    alike = _renamed(read)
+    return bool(alike.doubt & INFINITE) if alike is not read else any(p.doubt & INFINITE for p in _bodies(read))
+
+
+def _renamed(read: Read) -> Read:
+    """The element at a place of the same form, which is asked of once, whatever variables it is in: those of sums are
+    new ones each time that a definition is unfolded, and so on in what that is made of."""
+    from hlo_verify.terms.substitution import Substitution  # made of terms
+
+    own = dict.fromkeys(v for e in read.indices for part, _ in e.items for v in sorted(part.free, key=lambda v: v.uid))
+    if all(v.prefix == _PLACE for v in own):
+        return read
+    there = Substitution({v: expr.of_var(expr.var(_PLACE, n, v.size)) for n, v in enumerate(own)})
+    return make_read(read.tensor, tuple(map(there.index, read.indices)))
 
 
 @once_a_session
