@@ -251,9 +251,12 @@ def _decide(
         unknown = [n for n in left if n not in wrong]
         seems_wrong = bool(wrong) or session.seems_wrong or is_read is None
         guesses = {} if seems_wrong else guessed(logical, partitioned, session)
+        apart = Apart(logical, partitioned, session, unknown, seems_wrong, guesses)
+        if first is not None and not wrong and all(map(apart.proves_briefly, left)):
+            proved = [_by_device(result) if result.index in left else result for result in report.results]
+            return Examination(report_of(logical, first, proved, report.devices, started), {})
         session.phase = "values were compared case by case"
         outcome = walk_deciding(logical, partitioned, first, progress, bool(wrong), session, guesses)
-        apart = Apart(logical, partitioned, session, unknown, seems_wrong, guesses)
     except TimeUpError:
         return Examination(replace(out_of_time(report, session), seconds=time.perf_counter() - started), {})
     if wrong:
@@ -263,6 +266,10 @@ def _decide(
     results = _results(logical, partitioned, outcome, placed, wrong, findings, (otherwise, apart))
     report = report_of(logical, outcome, results, report.devices, started)
     return Examination(report, findings.leads, is_wrong=bool(wrong))
+
+
+def _by_device(result: Result) -> Result:
+    return replace(result, verdict=Verdict.PROVED, by_device=True)
 
 
 def _is_seen(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from hlo_verify.diagnostics import Diagnostic, Input
 from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.equality import attainment, turn_by_turn, without_names
+from hlo_verify.equality import attainment, block_by_block, turn_by_turn, without_names
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.ops.indexing import claims_of
@@ -27,7 +27,7 @@ from hlo_verify.program.sharding import Sharding
 from hlo_verify.session import Session
 from hlo_verify.terms import at_constants, in_ranges, neighbours, nesting
 
-_LATER = at_constants, attainment, in_ranges, neighbours, nesting, turn_by_turn, without_names
+_LATER = at_constants, attainment, block_by_block, in_ranges, neighbours, nesting, turn_by_turn, without_names
 """What a proof device by device keeps: known when a session starts, so that it belongs to one."""
 
 Run = Callable[[Function, Sequence[Value], Context], list[Value]]

@@ -15,6 +15,7 @@ from math import prod
 
 from hlo_verify.equality import cases
 from hlo_verify.equality.attainment import same_beside_truths
+from hlo_verify.equality.block_by_block import in_blocks
 from hlo_verify.equality.by_element import same_by_element
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.networks import same_network
@@ -126,12 +127,27 @@ class Comparison:
         found, expected = at_constants(found), at_constants(expected)
         if found is expected or without_names(found) is without_names(expected):
             return True
-        ways = [self._by_turns_or_in_ranges, self._by_cases, self._as_network, self._are_equal_written_out]
+        ways = [
+            self._block_by_block,
+            self._by_turns_or_in_ranges,
+            self._by_cases,
+            self._as_network,
+            self._are_equal_written_out,
+        ]
         if briefly:
-            ways = [self._structurally]
+            ways = [self._structurally, self._block_by_block]
         elif self.until < math.inf:  # the terms of ranges are many, and few guesses need them
             ways = [self._as_network, self._by_cases, self._by_turns_or_in_ranges]
         return any(made() <= self.until and way(found, expected, inside) for way in ways)
+
+    def _block_by_block(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+        """Whether one term is a sum over blocks, of which the other one has each as an addend."""
+        pairs = in_blocks(found, expected)
+        return bool(pairs) and all(self._are_blocks_equal(p, q, inside) for p, q in pairs)
+
+    def _are_blocks_equal(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+        """Whether terms are equal whose definitions have been made in their ranges already, to see what is a pair."""
+        return any(self._are_equal_in_ranges(found, expected, inside, deeply=each) for each in (False, True))
 
     def _structurally(self, found: Poly, expected: Poly, inside: Poly) -> bool:
         """Turn by turn, or as one term where the ranges of places are in definitions."""
