@@ -11,7 +11,7 @@ from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.program.element_types import INTEGER_RANGES, is_float
-from hlo_verify.terms import averages, guards, half_lines, held_truths, no_number
+from hlo_verify.terms import averages, guards, half_lines, no_number
 from hlo_verify.terms import powers as powers_of
 from hlo_verify.terms.addition import build, either, plain, scale
 from hlo_verify.terms.conditions import numbers_of
@@ -249,17 +249,8 @@ def multiply_monomials(a: Monomial, b: Monomial) -> tuple[Monomial, Number] | No
         factor = powers_of.joined(powers, related)
         half_lines.joined(powers, related)
         averages.joined(powers, related)
-    whole = tuple(sorted(powers.items(), key=lambda item: item[0].uid))
-    told = held_truths.told(whole)
-    if told is None:
-        mono = simplify_under_guards(whole)
-        return None if mono is None else (mono, factor)
-    rest, image = told
-    if not image.items:
-        return None
-    ((image_mono, c),) = image.items
-    found = multiply_monomials(rest, image_mono)
-    return None if found is None else (found[0], plain(found[1] * c * factor))
+    mono = simplify_under_guards(tuple(sorted(powers.items(), key=lambda item: item[0].uid)))
+    return None if mono is None else (mono, factor)
 
 
 def _add_guards(powers: dict[Atom, Number], pending: list[Guard]) -> bool:

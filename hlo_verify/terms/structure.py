@@ -281,7 +281,6 @@ REWRITINGS = (
     Rewriting("conditions on one expression", "[a <= e] [e <= b]", "[a <= e <= b]", "products._add_guards"),
     Rewriting("implied condition", "[e <= a] [e + f <= b]", "[e <= a]", "idle.needless", "f is at most b - a"),
     Rewriting("idle clamp", "[a <= e <= b] f(clamp(e, a, b))", "[a <= e <= b] f(e)", "products.simplify_under_guards"),
-    Rewriting("condition in a place", "[p] x[q*e]", "[p] x[e]", "held_truths.told", "p implies q"),
     Rewriting(
         "condition widened",
         "[a <= e <= b] [f <= c] t + [e < a] t",

@@ -9,8 +9,7 @@ import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
-from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.terms import algebra, comparing, extrema, guards, machine
+from hlo_verify.terms import algebra, comparing, extrema, guards
 from hlo_verify.terms.functions import LOG, MAXIMUM, MINIMUM, POSITIVE
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
@@ -182,27 +181,3 @@ def _bound(case: Case) -> tuple[Poly, Array]:
     term = algebra.select(is_below, *map(algebra.of_index, (a, b))) if found is None else algebra.of_index(found)
     clamped = [min(max(int(value), bounds[0]), bounds[1]) for value in xs]
     return term, case.each(lambda i, j: number_.const if (xs[i] <= last) == first else clamped[i])
-
-
-@instance("condition in a place")
-def _place(case: Case) -> tuple[Poly, Array]:
-    """What is looked up at a place that a truth value chooses, where that, or another one, holds."""
-    (table, entries), (n, ns) = case.make(6), case.make(6, dtype="i32")
-    case.known.tensors[n] = ns = ns % 6
-    (m, _, ms), (o, _, others) = truths(case), truths(case)
-    other, is_same = case.random.randrange(6), case.random.random() < 0.7
-    chosen = algebra.add(number(other), algebra.multiply(m, algebra.subtract(at(n, case.i), number(other))))
-    place = machine.as_index(chosen, *INTEGER_RANGES["i32"])
-    found = algebra.multiply(m if is_same else o, at(table, place))
-    held = ms if is_same else others
-    return found, case.each(lambda i, j: entries[ns[i] if ms[i] else other] if held[i] else 0)
-
-
-@instance("condition in a place")
-def _condition_in_a_condition(case: Case) -> tuple[Poly, Array]:
-    """An integer that a condition on a place chooses is asked for where a condition on the same place holds."""
-    (n, ns), a, b = case.make(6, dtype="i32"), case.random.randrange(5), case.random.randrange(5)
-    asked, held = guards.interval(case.i, a, None), guards.interval(case.i, b, None)
-    value = machine.as_index(algebra.multiply(asked, at(n, case.i)), *INTEGER_RANGES["i32"])
-    found = algebra.multiply(held, guards.interval(value, 1, None))
-    return found, case.each(lambda i, j: int(i >= b and (ns[i] if i >= a else 0) >= 1))

@@ -129,7 +129,6 @@ WITHOUT = {
         "signs.of(args[0]) & ~(signs.ZERO | signs.POSITIVE) or ", "", "whole.truncated"
     ),
     "implied condition": Without("if above and (", "if above or (", "idle._is_implied"),
-    "condition in a place": Without("asked is held", "True", "held_truths._is_held"),
     "condition widened": Without("if needless([other, b]) is not b:", "if False:"),
     "pieces beside a gap": Without("any(needless([b, gap]) is False for b in held)", "True"),
     "idle clamp": Without("inner if fits else", "inner if True else", "idle._freed"),
