@@ -91,6 +91,29 @@ def test_rows_that_both_leave_out(name: str) -> None:
     assert verdict(whole, lambda s, v: but_0(own(), empty, attention(mask, own(), s, v))) is Verdict.PROVED
 
 
+@pytest.mark.parametrize("made", [jnp.log, lambda s: 1 / s])
+def test_columns_without_elements(made: Callable[[jax.Array], jax.Array]) -> None:
+    """Over the split dimension: a column of a table is no stretch of it."""
+    table = WITHOUT.T & (np.arange(SIZE)[:, None] % 3 > 0)
+
+    def columns(rows: jax.Array, s: jax.Array) -> jax.Array:
+        return jnp.where(jnp.asarray(table)[rows], jnp.exp(s[:, :1]), 0.0).sum(0)
+
+    def local(s: jax.Array, v: jax.Array) -> jax.Array:
+        return made(lax.psum(columns(own(), s), "d"))
+
+    def whole(s: jax.Array, v: jax.Array) -> jax.Array:
+        return made(columns(jnp.arange(SIZE), s))
+
+    def verdict_of(function: Callable[[jax.Array, jax.Array], jax.Array]) -> Verdict:
+        mapped = jax.shard_map(function, mesh=MESH, in_specs=P("d"), out_specs=P(), check_vma=False)
+        return hlo_verify.check(whole, mapped, SCORES, VALUES, refute=False).verdict
+
+    assert verdict_of(local) is Verdict.PROVED
+    assert verdict_of(lambda s, v: jnp.where(jnp.isfinite(local(s, v)), local(s, v), 0)) is Verdict.UNKNOWN
+    assert verdict_of(lambda s, v: 2 * local(s, v) - local(s, v)) is Verdict.UNKNOWN
+
+
 def as_number(found: jax.Array) -> jax.Array:
     return jnp.where(jnp.isnan(found), 0, found)
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import islice
+from math import prod
 
 import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import UNBOUNDED, Digit, Index, Opaque, Var
+from hlo_verify.index.tables import Ints
 from hlo_verify.limits import limit_of
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import signs
@@ -139,9 +141,20 @@ def _edges(p: Poly) -> Iterator[tuple[Index, int]]:
             yield from ((form, end + 1 - rest.lo) for end in (atom.hi,) if end is not None)
         elif isinstance(atom, Ix) and (table := _table(atom)) is not None:
             form, rest = _own(table.exprs[0], p)
-            before = np.cumsum([0, *map(bool, table.args[0])])
-            places = range(max(form.lo, -rest.lo), min(form.hi, len(before) - 2 - rest.hi) + 1)
-            yield from ((form, k) for k in places if before[k + rest.lo] == before[k + rest.hi + 1])
+            entries = np.array(list(map(bool, table.args[0])))
+            places = range(max(form.lo, -rest.lo), min(form.hi, len(entries) - 1 - rest.hi) + 1)
+            beside = _values(rest) if places else np.array([], int)
+            yield from ((form, k) for k in places if not entries[k + beside].any())
+
+
+def _values(e: Index) -> Ints:
+    """What an expression may be, its parts taken apart from each other; all between the ends where these are many."""
+    if prod(atom.hi - atom.lo + 1 for atom, _ in e.items) > limit_of("finite_elements"):
+        return np.arange(e.lo, e.hi + 1)
+    found = np.array([e.const])
+    for atom, c in e.items:
+        found = np.unique(np.add.outer(found, c * np.arange(atom.lo, atom.hi + 1)))
+    return found
 
 
 def _own(e: Index, p: Poly) -> tuple[Index, Index]:

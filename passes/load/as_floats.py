@@ -59,7 +59,8 @@ def _adds_to_added(op: Op, made: Made, dtype: str) -> bool:
     inner = [
         v for made_by in map(made.ops.get, op.operands) if made_by and made_by.name in ADDS for v in made_by.operands
     ]
-    numbers, others = ([n for n in map(made.number, values) if n is not None] for values in (op.operands, inner))
+    known = (map(made.number, values) for values in (op.operands, inner))
+    numbers, others = ([n for n in found if n is not None and np.isfinite(float(n))] for found in known)
     both = [Fraction(float(c)) + sign * Fraction(float(d)) for c in numbers for d in others for sign in (1, -1)]
     return any(Fraction(float(np.asarray(float(each)).astype(DTYPES[dtype]))) != each for each in both)
 

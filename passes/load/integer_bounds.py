@@ -257,8 +257,11 @@ class Turns:
                 continue
             k = condition.arguments.index(counter)
             start, step = self.bounds.of(self.loop.operands[k]), self._added(body.results[k], body.arguments[k])
-            if start is not None and step is not None and step[0] > 0:
-                return max(-(-(most[1] + (direction == "LE") - start[0]) // step[0]), 0)
+            if start is None or step is None or step[0] <= 0:
+                continue
+            past = most[1] + (direction == "LE")  # what counts no further, and what is added last may wrap before that
+            if past - 1 + step[1] <= INTEGER_RANGES[self.bounds.types[counter].dtype][1]:
+                return max(-(-(past - start[0]) // step[0]), 0)
         return None
 
 

@@ -33,6 +33,23 @@ def taken(x: jax.Array, rows: jax.Array, **how: Any) -> jax.Array:
     return jnp.take(x, rows, axis=0, **how)
 
 
+# Places that hang on a sum
+
+
+@pytest.mark.parametrize("by", [-1, 1, 3])
+@pytest.mark.parametrize("how", ["fill", "clip"])
+def test_places_beside_those_that_are_given(by: int, how: str) -> None:
+    def whole(x: jax.Array, rows: jax.Array) -> jax.Array:
+        return taken(x, rows + by, mode=how)
+
+    def beside(x: jax.Array, rows: jax.Array) -> jax.Array:
+        return taken(x, rows + by + 1, mode=how)
+
+    placed = (P(), P("i")), P("i"), (6,)
+    assert verdict(whole, whole, *placed) is Verdict.PROVED
+    assert verdict(whole, beside, *placed) is Verdict.UNKNOWN
+
+
 # One function of numbers
 
 STRICT: dict[str, Callable[[jax.Array], jax.Array]] = {

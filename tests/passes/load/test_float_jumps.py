@@ -377,3 +377,13 @@ def test_which_is_asked_whether_it_is_greater_is_told() -> None:
         for b, second in enumerate(asked.values()):
             found = verdict(lambda first=first: first(places()), lambda second=second: second(own_places()))
             assert found is (Verdict.PROVED if a // 2 == b // 2 else Verdict.UNKNOWN), (a, b)
+
+
+@pytest.mark.parametrize("number", [jnp.inf, jnp.nan])
+def test_numbers_that_are_none_may_be_added_twice(number: float) -> None:
+    def computed(x: jax.Array) -> jax.Array:
+        many = jnp.full(x.shape, number)
+        return jnp.where(jnp.isnan(many + many - many), x, many)
+
+    mapped = jax.shard_map(computed, mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
+    assert hlo_verify.check(computed, mapped, GIVEN, refute=False).verdict is Verdict.PROVED

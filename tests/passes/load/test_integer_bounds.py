@@ -70,6 +70,13 @@ def bounds_of(module: Module) -> IntegerBounds:
     return made.bounds
 
 
+def counted_in_bytes(step: int, most: int) -> jax.Array:
+    """2^20 for every turn of a counter that is a byte."""
+    start = jnp.int8(-128), jnp.int32(0)
+    held = lax.while_loop(lambda c: c[0] <= most, lambda c: (c[0] + jnp.int8(step), c[1] + 2**20), start)
+    return held[1]
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_no_number_of_a_run_lies_outside(seed: int) -> None:
     generator = random.Random(f"{seed} of integers")
@@ -98,6 +105,8 @@ def test_no_number_of_a_run_lies_outside(seed: int) -> None:
         (lambda: lax.cond(jnp.arange(8).sum() > 3, lambda: 7, lambda: 300), 300),
         (lambda: lax.fori_loop(0, 3, lambda i, c: c + lax.fori_loop(0, 4, lambda j, d: d + 1, 0), 0), 12),
         (lambda: lax.fori_loop(0, 10, lambda i, c: c * 2, 1), None),
+        (lambda: counted_in_bytes(65, 59), 3 * 2**20),
+        (lambda: counted_in_bytes(65, 84), None),  # 67 and 65 are -124 in a byte, and so on
     ],
 )
 def test_what_loops_and_branches_give(function: Callable[[], jax.Array], high: int | None) -> None:
