@@ -63,6 +63,8 @@ LINEAR = RESHAPES | ADDS
 
 IDENTITIES = _targets(Family.IDENTITY)
 BORDERS = _targets(Family.MANUAL)
+REGION = "sdy.manual_computation"
+"""What runs on each device, inside of a global module."""
 
 
 def plain_name(name: str) -> str:

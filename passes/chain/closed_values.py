@@ -25,10 +25,19 @@ from hlo_verify.passes.refute.folding import CONSTANTS
 from hlo_verify.passes.refute.literals import is_plain, precision
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, used
-from hlo_verify.program.op_families import FILLS, JUMPS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES, is_new
+from hlo_verify.program.op_families import (
+    FILLS,
+    JUMPS,
+    KEEPS_SPLATS,
+    LOOKUPS,
+    MOVES,
+    PARTS,
+    REGION,
+    RESHAPES,
+    SLICES,
+    is_new,
+)
 from hlo_verify.session import Session
-
-REGION = "sdy.manual_computation"
 
 EXACT = CONSTANTS | KEEPS_SPLATS | MOVES | RESHAPES | SLICES | PARTS | FILLS | LOOKUPS | {"convert", "select"}
 """Operations whose results have no rounding of their own."""

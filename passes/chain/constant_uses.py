@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hlo_verify.passes.chain.closed_values import REGION
 from hlo_verify.passes.chain.constant_values import Key, literal
 from hlo_verify.program.ir import Function, Name, Op, TensorType
-from hlo_verify.program.op_families import KEEPS_SPLATS
+from hlo_verify.program.op_families import KEEPS_SPLATS, REGION
 from hlo_verify.program.sharding import Sharding
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from hlo_verify.passes.chain.closed_values import REGION
 from hlo_verify.passes.chain.constant_values import Computed
 from hlo_verify.passes.chain.masked import (
     ABOVE,
@@ -24,6 +23,7 @@ from hlo_verify.passes.chain.masked import (
     shifted,
 )
 from hlo_verify.passes.chain.reached import depending, large_values
+from hlo_verify.program import op_families
 from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
@@ -116,7 +116,7 @@ class MaskWalk:
 
     def _through(self, function: Function) -> None:
         for op in function.ops:
-            if op.name in ("while", REGION) or op.name in BRANCHES:
+            if op.name in ("while", op_families.REGION) or op.name in BRANCHES:
                 self._inside(op)
                 continue
             found = self._constant(op) if is_mask(op) else self._made_of(op)

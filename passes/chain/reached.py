@@ -13,9 +13,8 @@ from hlo_verify.evaluate.maps import Maps
 from hlo_verify.evaluate.numbers import storage
 from hlo_verify.evaluate.state import Limits
 from hlo_verify.limits import limit_of
-from hlo_verify.passes.chain.closed_values import REGION
 from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
-from hlo_verify.program.op_families import BRANCHES, LOOKUPS, is_new
+from hlo_verify.program.op_families import BRANCHES, LOOKUPS, REGION, is_new
 
 FLOATS = np.dtype(np.float64)
 

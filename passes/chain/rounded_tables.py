@@ -23,10 +23,10 @@ from hlo_verify.evaluate.intervals import interval, is_point
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import is_float
 from hlo_verify.limits import allows
-from hlo_verify.passes.chain.closed_values import REGION, Closed, closed_values, enclosure_of, enclosures
+from hlo_verify.passes.chain.closed_values import Closed, closed_values, enclosure_of, enclosures
 from hlo_verify.passes.chain.constant_values import Key
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, operations, used
-from hlo_verify.program.op_families import DEVICE_NUMBERS
+from hlo_verify.program.op_families import DEVICE_NUMBERS, REGION
 from hlo_verify.session import Session
 
 WIDE = 1e-4
