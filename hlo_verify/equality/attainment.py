@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from typing import TypeGuard
 
 from hlo_verify.equality.networks import same_network
-from hlo_verify.equality.opening import ingredients, opened
+from hlo_verify.equality.opening import ingredients, is_open_sum, opened
 from hlo_verify.equality.summands import Steps
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
@@ -26,7 +25,7 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import IS_ZERO, POSITIVE
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ZERO, Atom, Monomial, Number, Poly, Read, make_poly, of_atom
+from hlo_verify.terms.term import ZERO, Atom, Monomial, Number, Poly, make_poly, of_atom
 
 Bound = tuple[Var, ...]
 
@@ -52,7 +51,7 @@ def same_beside_truths(found: Poly, expected: Poly, inside: Poly, session: Sessi
 def _apart(mono: Monomial) -> Iterator[tuple[Bound, Monomial, Poly]]:
     """A product as sums over variables of truth values, and what stands beside them, of which each part is one."""
     telling = [atom for atom, _ in mono if _tells(atom)]
-    if len(telling) != 1 or not _is_sum(telling[0]) or (telling[0], 1) not in mono:
+    if len(telling) != 1 or not is_open_sum(telling[0]) or (telling[0], 1) not in mono:
         yield (), *_split(mono)
         return
     atom = telling[0]
@@ -72,10 +71,6 @@ def _split(mono: Monomial) -> tuple[Monomial, Poly]:
     truths = tuple(item for item in mono if _tells(item[0]))
     beside: dict[Monomial, Number] = {tuple(item for item in mono if item not in truths): 1}
     return truths, algebra.build(beside)
-
-
-def _is_sum(atom: Atom) -> TypeGuard[Read]:
-    return isinstance(atom, Read) and atom.tensor.kind == "sum" and atom.tensor.seal is None
 
 
 @once_a_session

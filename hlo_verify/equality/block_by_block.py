@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
+from hlo_verify.equality.opening import is_open_sum
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.limits import allows
@@ -63,7 +64,7 @@ def _sums(whole: Poly) -> Iterator[tuple[tuple[Var, ...], Poly, Poly]]:
     is a number: an infinity times a sum is not the sum of the products."""
     ((mono, c),) = whole.items if len(whole.items) == 1 else (((), 0),)
     for atom, n in mono:
-        if isinstance(atom, Read) and atom.tensor.kind == "sum" and atom.tensor.seal is None and n == 1:
+        if n == 1 and is_open_sum(atom):
             times = make_poly(((tuple(item for item in mono if item[0] is not atom), c),))
             bound, (body,) = unfold(atom)
             if not times.doubt:

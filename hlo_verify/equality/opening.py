@@ -46,6 +46,11 @@ def without_name(p: Poly) -> Poly | None:
     return None
 
 
+def is_open_sum(atom: Atom) -> TypeGuard[Read]:
+    """Whether an atom is a sum that may be looked into."""
+    return isinstance(atom, Read) and atom.tensor.kind == "sum" and atom.tensor.seal is None
+
+
 def without_common_sums(p: Poly) -> Poly:
     """The term without those sums that are a factor of each of its addends: it is 0 where what is left is.
 

@@ -11,6 +11,7 @@ from collections import defaultdict
 
 from hlo_verify.equality import cases
 from hlo_verify.equality.effort import Effort
+from hlo_verify.equality.opening import is_open_sum
 from hlo_verify.equality.without_names import without_names
 from hlo_verify.index import expr
 from hlo_verify.limits import allows
@@ -38,12 +39,9 @@ def same_turn_by_turn(found: Poly, expected: Poly, inside: Poly, effort: Effort)
 def _apart(whole: Poly, count: int) -> list[Poly]:
     """A sum as so many addends, one for each value of a variable."""
     ((mono, c),) = whole.items if len(whole.items) == 1 else (((), 0),)
-    if len(mono) != 1 or mono[0][1] != 1:
+    if len(mono) != 1 or mono[0][1] != 1 or not is_open_sum(mono[0][0]):
         return []
-    atom = mono[0][0]
-    if not isinstance(atom, Read) or atom.tensor.kind != "sum" or atom.tensor.seal is not None:
-        return []
-    bound, (body,) = unfold(atom)
+    bound, (body,) = unfold(mono[0][0])
     found = []
     for v in (v for v in bound if v.size == count):
         others = [w for w in bound if w is not v]

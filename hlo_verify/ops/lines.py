@@ -16,11 +16,9 @@ from hlo_verify.ops.groups import Members, process_groups, sources_of
 from hlo_verify.ops.induction import Loop, kind_of_numbers
 from hlo_verify.ops.values import Context, UnsupportedError, Value, positions
 from hlo_verify.program.ir import Op, TensorType
-from hlo_verify.program.op_families import communicates, is_identity
+from hlo_verify.program.op_families import REGION, communicates, is_identity
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Number, Poly
-
-MANUAL = "sdy.manual_computation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +202,7 @@ def _ways(passed: Sequence[Passed], loop: Loop, device: Var, known: Sequence[Pip
 def communicates_inside(op: Op) -> bool:
     """Whether a loop has regions inside in which devices communicate, or that are manual themselves."""
     inner = [each for each in op.regions[1].ops if each.regions]
-    return any(each.name == MANUAL or any(map(communicates, each.regions)) for each in inner)
+    return any(each.name == REGION or any(map(communicates, each.regions)) for each in inner)
 
 
 def stays_beside(op: Op, line: Line, context: Context) -> bool:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from hlo_verify.diagnostics import Annotation, Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.program.ir import Module, operations
+from hlo_verify.program.op_families import REGION
 from hlo_verify.program.sharding import Sharding, replicated, same
 
 
 def is_global(module: Module) -> bool:
     """Whether a module is itself global, its devices' work done in manual regions (a lowered shard_map): by themselves,
     in loops or in branches."""
-    return any(op.name == "sdy.manual_computation" for op in operations(module.main))
+    return any(op.name == REGION for op in operations(module.main))
 
 
 def has_loops_by_hand(module: Module) -> bool:

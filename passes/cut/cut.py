@@ -14,11 +14,12 @@ from pathlib import PurePath
 
 from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
-from hlo_verify.passes.cut.named_values import LOOP, MANUAL, Value, values_of
+from hlo_verify.passes.cut.named_values import LOOP, Value, values_of
 from hlo_verify.passes.cut.placing import Devices, Placed, placed
 from hlo_verify.program.approximations import Approximation
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Function, Module, Name, Op, TensorType, fresh_in, operations
+from hlo_verify.program.op_families import REGION
 from hlo_verify.program.pair import device_count, is_global
 from hlo_verify.program.sharding import Sharding
 
@@ -77,7 +78,7 @@ def _with(
                 "unroll it",
                 Input.APPROXIMATION,
             )
-    if any(op.name == MANUAL for op in whole.inside):
+    if any(op.name == REGION for op in whole.inside):
         raise InputError(f"{what}: {whole} of {LOGICAL} is one of each device, in a manual region", Input.APPROXIMATION)
     if len({(part.type, _region(part, what)) for part in parts}) > 1:
         raise InputError(f"{what}: values in different manual regions stand for one value", Input.APPROXIMATION)
@@ -87,7 +88,7 @@ def _with(
     partitioned = made.partitioned
     name = _unused_name(str(declared.logical), made.logical.argument_names)
     if is_global(partitioned):
-        region = next((op for op in part.inside if op.name == MANUAL), None)
+        region = next((op for op in part.inside if op.name == REGION), None)
         where = placed(declared.placement, whole.type, part.type, _devices_of(region), what) if region else None
         if where is None and (declared.placement or whole.type.shape != part.type.shape):
             raise InputError(
@@ -108,7 +109,7 @@ def _with(
 
 def _region(value: Value, what: str) -> Name | None:
     """A result of the manual region that a value is in, which tells it from others; None in no region."""
-    regions = [op for op in value.inside if op.name == MANUAL]
+    regions = [op for op in value.inside if op.name == REGION]
     if len(regions) > 1:
         raise InputError(f"{what}: {value} is in a manual region of another one", Input.APPROXIMATION)
     return regions[0].results[0] if regions else None
@@ -165,7 +166,7 @@ def _handed_in(op: Op, outer: Name, inner: Name, value: Value, where: Placed) ->
     """The operation; the manual region that a value is in takes one operand more."""
     if value.name not in _made_in(op):
         return op
-    if op.name != MANUAL:
+    if op.name != REGION:
         regions = tuple(
             replace(region, ops=tuple(_handed_in(each, outer, inner, value, where) for each in region.ops))
             for region in op.regions

@@ -12,11 +12,11 @@ from hlo_verify.diagnostics import Input
 from hlo_verify.diagnostics.errors import InputError
 from hlo_verify.program.approximations import Named
 from hlo_verify.program.ir import Function, Module, Name, Op, TensorType, operations, used
+from hlo_verify.program.op_families import REGION
 from hlo_verify.program.source_lines import is_backward, own_line, scopes
 
-MANUAL = "sdy.manual_computation"
 LOOP = "while"
-_LOOKED_INTO = (MANUAL, LOOP, "case", "if")
+_LOOKED_INTO = (REGION, LOOP, "case", "if")
 """Operations whose regions hold values that somebody wrote; those of a reduction hold how it joins numbers."""
 
 _SUM_OF_GRADIENTS = "/add_any"

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 
 from hlo_verify.program.ir import Function, Module, Name, Op, TensorType, operations, used, value_types
+from hlo_verify.program.op_families import REGION
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.scene import Around, Part
 
 BEFORE = 12
 """Operations and arguments that a value is made from, the nearest."""
-
-MANUAL = "sdy.manual_computation"
 
 BEHIND = 3
 """Operations that use it."""
@@ -32,7 +31,7 @@ class Ops:
         """How that is placed."""
         for op in operations(main):
             self.made.update(dict.fromkeys(op.results, op))
-            if op.name == MANUAL and op.regions:
+            if op.name == REGION and op.regions:
                 self.passed.update(zip(op.regions[0].arguments, op.operands, strict=False))
                 self.placed.update(zip(op.operands, op.attributes.get("in_shardings") or (), strict=False))
 

@@ -40,8 +40,7 @@ class IntegerBounds:
 
     def digits(self, value: Name) -> int:
         """How many binary digits tell such integers apart: where nothing is known, as many as their type has."""
-        low, high = self.ranges.get(value, INTEGER_RANGES[self.types[value].dtype])
-        return max(-low - 1, high - 1, 0).bit_length()
+        return digits_of(self.ranges.get(value, INTEGER_RANGES[self.types[value].dtype]))
 
     def measure(self, op: Op) -> None:
         """Note the bounds of what an operation gives."""
@@ -106,6 +105,11 @@ class IntegerBounds:
         start = known[1]
         low, high = known[0] if op.name == "reduce" else _hull(*known)  # padding is what a window starts from
         return min(low * count, 0) + start[0], max(high * count, 0) + start[1]
+
+
+def digits_of(bounds: Range) -> int:
+    """How many binary digits tell such integers apart."""
+    return max(-bounds[0] - 1, bounds[1] - 1, 0).bit_length()
 
 
 def _unknown(known: Sequence[Range]) -> Range | None:

@@ -16,7 +16,7 @@ import numpy as np
 
 from hlo_verify.passes.load.cancelling import Sums
 from hlo_verify.passes.load.decisive import TOP_K, decisive
-from hlo_verify.passes.load.integer_bounds import IntegerBounds, Turns
+from hlo_verify.passes.load.integer_bounds import IntegerBounds, Turns, digits_of
 from hlo_verify.program.attributes import elements_once, fingerprint
 from hlo_verify.program.element_types import DTYPES, is_float, is_inexact, is_integer, mantissa_bits
 from hlo_verify.program.ir import Function, Name, Op, TensorType, used
@@ -213,10 +213,8 @@ class Made:
             return False
         if op.name == "iota":
             (type_,), along = op.types, int(op.attributes["iota_dimension"])
-            return (
-                not is_float(type_.dtype)
-                or max(type_.shape[along] - 2, 0).bit_length() > mantissa_bits(type_.dtype) + 1
-            )
+            places = (0, type_.shape[along] - 1)
+            return not is_float(type_.dtype) or digits_of(places) > mantissa_bits(type_.dtype) + 1
         if op.name in FILLS | SELECTS | TOP_K | JUMPS - {"convert"}:
             return False
         if op.name in ("all_reduce", "reduce", "reduce_scatter") and all(

@@ -41,6 +41,8 @@ class Apart:
     _looked: bool = False
     """Whether as little was tried as a brief look takes."""
     _found: EachDevice | None = None
+    _seen: dict[int, bool] = field(default_factory=dict)
+    """What a brief look showed of results."""
     _proved: Collection[int] = ()
     """Those that are proved of what a compiler partitioned."""
 
@@ -63,6 +65,12 @@ class Apart:
         devices in many steps."""
         if not self.may_be_brief:
             return False
+        if n not in self._seen:
+            self._seen[n] = self._sees(n)
+        return self._seen[n]
+
+    def _sees(self, n: int) -> bool:
+        """Look briefly at what a result is on each device."""
         before, self.session.phase = self.session.phase, "each device was looked at by itself"
         proved = False
         with self._memory.resumed():

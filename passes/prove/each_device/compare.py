@@ -26,7 +26,7 @@ from hlo_verify.passes.prove.stand_ins import StandIns
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Function, Module, operations
 from hlo_verify.program.op_families import BORDERS
-from hlo_verify.program.pair import device_count, result_placements
+from hlo_verify.program.pair import device_count, is_global, result_placements
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
@@ -146,7 +146,7 @@ def _run(machine: Machine, function: Function, arguments: Collection[Value], con
 def is_by_hand(partitioned: Module) -> bool:
     """Whether a person says in a module what each device does. What a compiler partitioned follows the logical module,
     and the walk for all devices is made for that; where it is wrong, terms of many devices take long."""
-    return any(op.name == "sdy.manual_computation" for op in operations(partitioned.main))
+    return is_global(partitioned)
 
 
 def is_small(logical: Module, partitioned: Module, session: Session) -> bool:

@@ -19,7 +19,7 @@ from hlo_verify.passes.load.load import load
 from hlo_verify.program.element_types import sure_digits
 from hlo_verify.program.ir import IN_FLOATS, operations
 from hlo_verify.program.op_families import JUMPS
-from tests.support.places import DEVICES, GIVEN, MESH, PLACES, own, own_places, places
+from tests.support.places import DEVICES, GIVEN, MESH, PLACES, own, own_places, places, verdict
 
 SIZE = 16
 Places = Callable[[jax.Array], jax.Array]
@@ -181,15 +181,6 @@ def test_a_table_of_what_floats_give_is_not_refuted(runs: bool, monkeypatch: pyt
         )
         x = jax.ShapeDtypeStruct((64,), jnp.float32)
         assert hlo_verify.check(plain, mapped, x).verdict is Verdict.UNKNOWN
-
-
-def verdict(
-    whole: Callable[[], jax.Array], local: Callable[[], jax.Array], shape: tuple[int, ...] = (PLACES,)
-) -> Verdict:
-    """Of a program that scales its argument by a table, and one in which each device makes its own part of it."""
-    mapped = jax.shard_map(lambda x: x * local(), mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
-    given = jax.ShapeDtypeStruct(shape, jnp.float32)
-    return hlo_verify.check(lambda x: x * whole(), mapped, given, refute=False).verdict
 
 
 def after_a_barrier(k: int) -> jax.Array:

@@ -10,9 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.sharding import PartitionSpec as P
 
-import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.evaluate.blocks import Blocks, every_element
 from hlo_verify.evaluate.interpret import evaluate
@@ -20,7 +18,7 @@ from hlo_verify.passes.load.integer_bounds import IntegerBounds
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.load.made_by import Made
 from hlo_verify.program.ir import Module, Name, value_types
-from tests.support.places import DEVICES, GIVEN, MESH, PLACES, own, places
+from tests.support.places import DEVICES, PLACES, own, places, verdict
 
 LARGE = 1 << 24
 """The first number that has a neighbour which single precision does not hold."""
@@ -122,11 +120,6 @@ def test_what_loops_and_branches_give(function: Callable[[], jax.Array], high: i
 def after(integers: jax.Array, least: int = LARGE) -> jax.Array:
     """Which integers are greater, as floats."""
     return integers.astype(jnp.float32) > least
-
-
-def verdict(whole: Callable[[], jax.Array], local: Callable[[], jax.Array]) -> Verdict:
-    mapped = jax.shard_map(lambda x: x * local(), mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
-    return hlo_verify.check(lambda x: x * whole(), mapped, GIVEN, refute=False).verdict
 
 
 def counted(start: int) -> jax.Array:
