@@ -4,7 +4,8 @@
 
 If some m(v) holds, n is positive, and at least 1 as a count: both are s/n. If none does, every sum of what has m(v) as
 a factor is 0, and both are 0. Whether some m(v) holds is asked by `max v. m(v)`, and as the sign of a sum of positive
-numbers times m(v).
+numbers times m(v). A sum of squares, or of what else is never
+negative, is 0 where each of its numbers is: whether one of them is not is asked like whether a truth value holds.
 """
 
 from __future__ import annotations
@@ -14,20 +15,37 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice, permutations
 
+from hlo_verify.equality.divided import where_divided
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.opening import opened
+from hlo_verify.equality.where_numbers import MASKS, where_number
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Opaque, Var
-from hlo_verify.limits import limit_of
+from hlo_verify.limits import allows, limit_of
 from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.bounds import that_fits
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.counts import range_of_count
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.functions import INVERSE, IS_ZERO, MAXIMUM, POSITIVE, ZERO_TIMES
+from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.functions import FINITE_PART, INVERSE, IS_ZERO, MAXIMUM, POSITIVE, ZERO_TIMES
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.rebuilding import rebuilt
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Ix, Monomial, Poly, Read, atoms, make_poly, of_atom, value_of
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import (
+    ONE,
+    ZERO,
+    Apply,
+    Atom,
+    Ix,
+    Monomial,
+    Poly,
+    Read,
+    atoms,
+    make_poly,
+    of_atom,
+    value_of,
+)
 from hlo_verify.terms.truths import is_count, sign_of
 
 Same = Callable[[Poly, Poly], bool]
@@ -94,7 +112,9 @@ def same_by_presence(found: Poly, expected: Poly, same: Same, effort: Effort) ->
     """
     if effort.left <= 0:
         return False
-    found, expected = (_of_counts(opened(p)) for p in (found, expected))
+    found, expected = (_of_counts(p) for p in where_divided(opened(found), opened(expected)))
+    if found is expected:
+        return True
     presence = next((each for p in (found, expected) for each in _asked(p)), None)
     if presence is None:
         return False
@@ -195,8 +215,15 @@ def _presence(atom: Atom) -> Presence | None:
 def _over_truths(counted: Read) -> Presence:
     """The truth values that a count counts, or under which a sum has addends."""
     bound, (body,) = unfold(counted)
-    truths = tuple(item for item in body.items[0][0] if item[0].boolean)
-    return Presence(tuple(bound), make_poly(((truths, 1),)))
+    return Presence(tuple(bound), make_poly(((_needed(body.items[0][0]) or (), 1),)))
+
+
+def _needed(mono: Monomial) -> Monomial | None:
+    """The factors that must not be 0 for a product to be positive, which it is then; None where it may not be."""
+    either = signs.ZERO | signs.POSITIVE
+    held = [item for item in mono if item[0].boolean or signs.of_product((item,)) == either]
+    others = tuple(item for item in mono if item not in held)
+    return tuple((atom, 1) for atom, _ in held) if held and signs.of_product(others) == signs.POSITIVE else None
 
 
 def _is_product(p: Poly) -> bool:
@@ -233,10 +260,10 @@ def _positive_sum(counted: Atom | None) -> Read | None:
     if not isinstance(counted, Read) or counted.tensor.kind != "sum" or counted.tensor.seal is not None:
         return None
     _, (body,) = unfold(counted)
-    if len(body.items) != 1 or body.doubt or not any(a.boolean for a, _ in body.items[0][0]):
+    if len(body.items) != 1 or body.doubt:
         return None
     ((mono, c),) = body.items
-    return counted if c > 0 and signs.of_product(numbers_of(mono)) == signs.POSITIVE else None
+    return counted if c > 0 and _needed(mono) is not None else None
 
 
 def _where(p: Poly, presence: Presence, some: bool) -> Poly:
@@ -250,6 +277,32 @@ def _where(p: Poly, presence: Presence, some: bool) -> Poly:
             there[atom] = of_atom(counted) if some else ONE
         elif is_own:
             there[atom] = ONE if some != (isinstance(atom, Apply) and atom.function == IS_ZERO) else ZERO
-        elif not some and (presence.has(atom) if atom.boolean else _is_sum_of(atom, presence)):
+        elif not some and (presence.has(atom) or (not atom.boolean and _is_sum_of(atom, presence))):
             there[atom] = ZERO
+        elif some and _is_number_by(atom, presence):
+            there[atom] = apply(FINITE_PART, (of_atom(atom),))
+        elif isinstance(atom, Read):
+            inside = _inside(atom, presence, some)
+            if inside is not None:
+                there[atom] = inside
     return opened(rebuilt(p, there, {}))
+
+
+def _is_number_by(atom: Atom, presence: Presence) -> bool:
+    """Whether an atom is an extremum of what infinities mask but where some of the truth values hold."""
+    if not isinstance(atom, Read) or not atom.doubt & INFINITE or atom.tensor.kind not in MASKS:
+        return False
+    found = where_number(of_atom(atom))
+    own = None if found is None or found[0].atom is None else _presence(found[0].atom)
+    return own is not None and own.is_same(presence)
+
+
+def _inside(atom: Read, presence: Presence, some: bool) -> Poly | None:
+    """What a sum or a name is where some of the truth values hold, or none does; None if it does not hang on that."""
+    if atom.tensor.kind not in ("sum", "term") or atom.tensor.seal is not None:
+        return None
+    bound, (body,) = unfold(atom)
+    if not allows("opened_weight", body.weight):
+        return None
+    inside = _where(body, presence, some)
+    return None if inside is body else reduce_sum(bound, inside)

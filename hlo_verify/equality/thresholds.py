@@ -41,12 +41,20 @@ def _image(atom: Atom) -> Poly | None:
     if not _is_condition(atom):
         return None
     q = atom.args[0]
+    if not allows("expanded_products", _ways(q)):
+        return None
     found = _of_extremum(q)
     found = _of_logarithm(q) if found is None else found
     return None if found is None else taken_apart(found)
 
 
 # Extrema
+
+
+def _ways(q: Poly) -> int:
+    """How many conditions ask of a term, once each of its extrema is taken apart."""
+    found = dict.fromkeys(atom for mono, _ in q.items for atom, _ in mono)
+    return prod(len(extremum[1]) for atom in found if (extremum := _extremum(atom)) is not None)
 
 
 def _of_extremum(q: Poly) -> Poly | None:

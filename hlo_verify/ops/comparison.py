@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,6 +11,7 @@ from hlo_verify.index.expr import Digit
 from hlo_verify.limits import allows
 from hlo_verify.ops import in_floats, masked_elements
 from hlo_verify.ops.elementwise import product
+from hlo_verify.ops.masked_elements import known_number
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -32,7 +32,6 @@ from hlo_verify.terms.functions import (
     EQUAL,
     EQUAL_COMPLEX,
     EQUAL_IN_TOTAL,
-    INFINITY,
     IS_ZERO,
     LESS_IN_TOTAL,
     LESS_OR_EQUAL,
@@ -42,7 +41,7 @@ from hlo_verify.terms.laws import apply, greater
 from hlo_verify.terms.machine import zero_together
 from hlo_verify.terms.roundings import differ_by_rounding
 from hlo_verify.terms.steps import steps
-from hlo_verify.terms.term import ONE, ZERO, Apply, Guard, Number, Poly, make_poly, of_atom
+from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, make_poly, of_atom
 
 
 def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
@@ -97,7 +96,7 @@ def _compare_reals(direction: str, a: Poly, b: Poly, dtype: str) -> Poly:
     """
     if differ_by_rounding(a, b):
         return in_floats.compared(direction, a, b)
-    known = _known(a), _known(b)
+    known = known_number(a), known_number(b)
     if known[0] is not None and known[1] is not None:
         return ONE if COMPARED[direction](*known) else ZERO
     masked = masked_elements.compared(direction, a, b, dtype, known)
@@ -114,15 +113,6 @@ def _compare_reals(direction: str, a: Poly, b: Poly, dtype: str) -> Poly:
     else:
         test = apply(IS_ZERO, (algebra.subtract(a, b),))
     return algebra.logical_not(test) if direction in ("LE", "NE") else test
-
-
-def _known(p: Poly) -> Number | float | None:
-    """A number that a program writes, or an infinity."""
-    if p.constant is not None or len(p.items) != 1:
-        return p.constant
-    (mono, c), atom = p.items[0], p.items[0][0][0][0]
-    is_infinity = len(mono) == 1 and mono[0][1] == 1 and isinstance(atom, Apply) and atom.function == INFINITY
-    return math.copysign(math.inf, c) if is_infinity else None
 
 
 def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:

@@ -8,11 +8,12 @@ its range shows that nothing wrapped, and is an uninterpreted function of the ma
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.equality import opening
+from hlo_verify.equality.where_numbers import where_number
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows, limit_of
@@ -339,7 +340,7 @@ def _square(op: Op, args: list[Value], context: Context) -> list[Value]:
 def _is_finite(op: Op, args: list[Value], context: Context) -> list[Value]:
     require_arithmetic(args[0].type.dtype)
     least = op.attributes.get(NARROWED, args[0].type.dtype)
-    masked = masked_elements.where_number(args[0].term, least)
+    masked = where_number(args[0].term, partial(masked_elements.is_of_argument, dtype=least))
     return result(op, apply(IS_FINITE, (args[0].term,)) if masked is None else masked[0])
 
 

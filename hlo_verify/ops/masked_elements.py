@@ -10,63 +10,28 @@ arguments, which are finite, and where a choice takes the number itself (`isfini
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
-from hlo_verify.equality import opening
-from hlo_verify.limits import allows
+from hlo_verify.equality.where_numbers import is_truth, where_number
 from hlo_verify.program.element_types import COMPARED, DTYPES, finfo, is_float
-from hlo_verify.terms import algebra, extrema
-from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.functions import ABS, INFINITY, IS_FINITE
-from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, ZERO, Apply, Number, Poly, Read, Tensor
+from hlo_verify.terms import algebra
+from hlo_verify.terms.doubts import INFINITE
+from hlo_verify.terms.functions import ABS, EQUAL, INFINITY, IS_FINITE, IS_ZERO, LESS_OR_EQUAL, POSITIVE, Function
+from hlo_verify.terms.term import ONE, ZERO, Apply, Monomial, Number, Poly, Read, Tensor
 
-MASKS = {"max": -1, "min": 1}
-"""The sign of the infinity that an extremum is over where all elements are masked."""
-
-
-def where_number(p: Poly, dtype: str, computed: bool = False) -> tuple[Poly, int] | None:
-    """Where a term is a finite number, and the sign of the infinity that it is anywhere else; None of other terms, and
-    of computed numbers unless these are asked for. The type is the one that holds least on the way to the question."""
-    plain = opening.with_infinities(p)
-    if plain is None:
-        return None
-    atom = plain.atom
-    if isinstance(atom, Apply) and atom.function == ABS:
-        found = where_number(atom.args[0], dtype, computed)
-        return None if found is None else (found[0], 1)
-    if isinstance(atom, Read) and atom.tensor.kind in MASKS:
-        bound, (body,) = unfold(atom)
-        element, sign = opening.with_infinities(body), MASKS[atom.tensor.kind]
-        is_number = None if element is None else _where_number(element, sign, dtype, computed)
-        return None if is_number is None else (extrema.reduce_boolean("or", bound, is_number), sign)
-    for sign in (-1, 1):
-        is_number = _where_number(plain, sign, dtype, computed)
-        if is_number is not None:
-            return is_number, sign
-    return None
+ASKING: Mapping[Function, Callable[..., bool]] = {
+    IS_FINITE: math.isfinite,
+    EQUAL: operator.eq,
+    LESS_OR_EQUAL: operator.le,
+    IS_ZERO: lambda x: x == 0,
+    POSITIVE: lambda x: x > 0,
+}
+"""Questions by which a choice tells an infinity from a number, and what they say of what is as large."""
 
 
-def _where_number(p: Poly, sign: int, dtype: str, computed: bool) -> Poly | None:
-    """Where a choice between numbers and an infinity of a sign is a number."""
-    infinity = apply(INFINITY, ()).atom
-    assert infinity is not None
-    infinite = {mono: c for mono, c in p.items if (infinity, 1) in mono}
-    numbers = algebra.build({mono: c for mono, c in p.items if mono not in infinite})
-    chosen = {tuple(item for item in mono if item[0] is not infinity): sign * c for mono, c in infinite.items()}
-    are_conditions = all(atom.boolean for mono in chosen for atom, _ in mono)
-    if not infinite or numbers.doubt or not are_conditions or not (computed or _is_of_argument(numbers, dtype)):
-        return None
-    is_infinite = algebra.build(chosen)
-    return algebra.logical_not(is_infinite) if _is_truth(is_infinite) else None
-
-
-def _is_truth(p: Poly) -> bool:
-    """Whether a sum of conditions is 0 or 1 in each case."""
-    return allows("expanded_terms", len(p.items) ** 2) and algebra.multiply(p, p) is p
-
-
-def _is_of_argument(p: Poly, dtype: str) -> bool:
+def is_of_argument(p: Poly, dtype: str) -> bool:
     """Whether a term is one element of an argument, or 0 where conditions do not hold, whose type has no number that is
     too large for a type on the way to where it is asked: a conversion leaves no mark in a term."""
     of = {atom for mono, _ in p.items for atom, _ in mono if not atom.boolean}
@@ -74,7 +39,7 @@ def _is_of_argument(p: Poly, dtype: str) -> bool:
         return False
     held = {tuple(item for item in mono if item[0].boolean): c for mono, c in p.items}
     powers = {n for mono, _ in p.items for atom, n in mono if not atom.boolean}
-    return len(held) == len(p.items) and powers <= {1} and _is_truth(algebra.build(held))
+    return len(held) == len(p.items) and powers <= {1} and is_truth(algebra.build(held))
 
 
 def _is_held(argument: Tensor, dtype: str) -> bool:
@@ -87,7 +52,7 @@ def compared(direction: str, a: Poly, b: Poly, dtype: str, known: Sequence[Numbe
     """A comparison of what infinities mask with an infinity; None where it is none. Some of the two are known."""
     for n, p in ((0, b), (1, a)):
         most = known[n]
-        found = where_number(p, dtype) if most is not None and math.isinf(most) else None
+        found = where_number(p, partial(is_of_argument, dtype=dtype)) if most is not None and math.isinf(most) else None
         if found is None:
             continue
         is_number, sign = found
@@ -98,10 +63,58 @@ def compared(direction: str, a: Poly, b: Poly, dtype: str, known: Sequence[Numbe
 
 
 def chosen_number(condition: Poly, a: Poly, b: Poly) -> Poly | None:
-    """`isfinite(y) ? y : b` for a y that infinities mask."""
+    """`isfinite(y) ? y : b` for a y that infinities mask, and `y == -inf ? b : y`, however a condition asks that."""
     for asked, number, otherwise in ((condition, a, b), (algebra.logical_not(condition), b, a)):
-        atom = asked.atom
-        if isinstance(atom, Apply) and atom.function == IS_FINITE and atom.args[0] is number:
-            found = where_number(number, "f64", computed=True)
-            return None if found is None else algebra.select(found[0], number, otherwise)
+        atom = asked.atom or algebra.logical_not(asked).atom
+        if not isinstance(atom, Apply) or atom.function not in ASKING or not number.doubt & INFINITE:
+            continue
+        found = where_number(number)
+        if found is None:
+            continue
+        is_number, sign = found
+        holds = [_holds(atom, number, there) for there in (0.0, sign * math.inf)]
+        if asked.atom is None:
+            holds = [None if each is None else not each for each in holds]
+        if holds == [True, False]:
+            return algebra.select(is_number, number, otherwise)
     return None
+
+
+def _holds(asked: Apply, number: Poly, is_: float) -> bool | None:
+    """What a question about a term says where that is as large as given, a finite number or an infinity; None of what
+    does not hang on that alone."""
+    of = [_as_large(p, number, is_) for p in asked.args]
+    return None if None in of else ASKING[asked.function](*of)
+
+
+def _as_large(p: Poly, number: Poly, is_: float) -> float | None:
+    """What a term is where another one is as large as given: that one itself, its size, a number, or how far it is from
+    an infinity."""
+    if p is number:
+        return is_
+    atom = p.atom
+    if isinstance(atom, Apply) and atom.function == ABS and atom.args[0] is number:
+        return abs(is_)
+    known = known_number(p)
+    if known is not None:
+        return float(known)
+    for sign in (1, -1):
+        rest = known_number(algebra.build(_less(p, algebra.scale(number, sign))))
+        if rest is not None and math.isinf(rest):
+            return sign * is_ + rest
+    return None
+
+
+def _less(p: Poly, other: Poly) -> dict[Monomial, Number]:
+    """The addends of a term but for those of another one, if all of these are among them."""
+    left = dict(p.items)
+    return {} if any(left.pop(mono, None) != c for mono, c in other.items) else left
+
+
+def known_number(p: Poly) -> Number | float | None:
+    """A number that a program writes, or an infinity."""
+    if p.constant is not None or len(p.items) != 1:
+        return p.constant
+    (mono, c), atom = p.items[0], p.items[0][0][0][0]
+    is_infinity = len(mono) == 1 and mono[0][1] == 1 and isinstance(atom, Apply) and atom.function == INFINITY
+    return math.copysign(math.inf, c) if is_infinity else None

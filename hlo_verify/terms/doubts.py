@@ -197,6 +197,11 @@ def is_partial(function: Function) -> bool:
     return domain is not _everywhere and domain is not _integral
 
 
+def is_defined_of_positive(atom: Apply) -> bool:
+    """Whether a function of numbers has a value where these are positive."""
+    return _domain(atom.function)(atom.args, lambda _: signs.POSITIVE)
+
+
 def _integral(args: tuple[Poly, ...], signs_of: Signs) -> bool:
     return True
 

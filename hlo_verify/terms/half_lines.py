@@ -107,6 +107,7 @@ def _join_with_signs(powers: dict[Atom, Number], parts: list[Apply]) -> None:
 
 
 def _join(powers: dict[Atom, Number], p: Poly, atoms: list[Apply]) -> None:
+    from hlo_verify.terms.sign_laws import never_negative  # laws make products
     from hlo_verify.terms.term import ZERO, make_apply
 
     own = p.atom
@@ -120,6 +121,6 @@ def _join(powers: dict[Atom, Number], p: Poly, atoms: list[Apply]) -> None:
     used("what its sign selects")
     for sign in signs:
         del powers[sign]
-    if n and own is not None:
+    if n and own is not None and not never_negative(p):
         del powers[own]
         powers[part] = powers.get(part, 0) + n

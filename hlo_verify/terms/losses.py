@@ -82,9 +82,8 @@ def selected_by(p: Poly, bound: Collection[Var] | None = None) -> set[Atom]:
     within = [[item for item in mono if bound is None or not item[0].free.isdisjoint(bound)] for mono in held]
     inner = Conditions.of(within)
     outer = Conditions.of([item for item in mono if item not in own] for mono, own in zip(held, within, strict=True))
-    doubtful = {atom for mono, _ in items for atom in _doubtful(mono)}
     if not allows("told_apart", outer.count * inner.count):
-        return doubtful
+        return doubtful(p)
     found: set[Atom] = set()
     for around in outer.cases():
         seen = []
@@ -94,6 +93,11 @@ def selected_by(p: Poly, bound: Collection[Var] | None = None) -> set[Atom]:
         every = set[Atom]().union(*seen)
         found |= {atom for here in seen for atom in _by_age(every - here) if not _is_implied(atom, here)}
     return found
+
+
+def doubtful(p: Poly) -> set[Atom]:
+    """What may be no number of what a term computes, under whichever conditions."""
+    return {atom for mono, _ in _computed(p) for atom in _doubtful(mono)}
 
 
 def _exclusive(under: dict[Monomial, Number]) -> dict[Monomial, Number]:

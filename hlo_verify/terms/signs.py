@@ -160,6 +160,8 @@ def _of_function(atom: Apply) -> int:
         return ZERO
     if name == "inverse":
         return parts[0] & ~ZERO if not _is_infinite(atom.args[0]) else ANY
+    if name == "finite_part":
+        return parts[0] & REAL | ZERO
     if any(part & BEYOND for part in parts):
         return ANY
     if function.properties.positive:

@@ -26,6 +26,7 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.beside_all import over_all
 from hlo_verify.terms.definitions import define, named, unfold
+from hlo_verify.terms.domains import is_defined_beside
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.factors import of_factors
 from hlo_verify.terms.fixing import eliminated
@@ -63,13 +64,15 @@ def _within_bounds(bound: Sequence[Var], mono: Monomial, selected: Collection[At
 
 
 def _sum_monomial(bound: Sequence[Var], mono: Monomial, selected: Collection[Atom]) -> Poly:
-    """The sum of a product; some of its factors are computed for some of the elements only, and stay in it.
+    """The sum of a product; some of its factors are computed for some of the elements only, and stay in it, unless a
+    condition that leaves the sum with them says that they are numbers.
 
     So do infinities, as `inf * (a + b)` is not `inf * a + inf * b`.
     """
-    dependent = [
-        item for item in mono if not item[0].free.isdisjoint(bound) or item[0] in selected or item[0].doubt & INFINITE
-    ]
+    free = [item for item in mono if item[0].free.isdisjoint(bound)]
+    doubted = (atom for atom, _ in free if atom in selected and not is_defined_beside(atom, free))
+    stays = {*doubted, *(atom for atom, _ in free if atom.doubt & INFINITE)}
+    dependent = [item for item in mono if item[0] in stays or not item[0].free.isdisjoint(bound)]
     outside = of_factors(item for item in mono if item not in dependent)
     occurring: set[Var] = set()
     for atom, _ in dependent:

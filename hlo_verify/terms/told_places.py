@@ -15,6 +15,7 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.domains import where_defined
 from hlo_verify.terms.functions import MAXIMUM
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Number, Poly, Read, number, value_of
@@ -27,7 +28,8 @@ def told(bound: Sequence[Var], items: Sequence[tuple[Atom, Number]]) -> Poly | N
     no condition says one that depends on the variables, or if no factor is about it.
 
     What is looked up stays where it is if at the other place it may be no number, and in the other conditions: a row's
-    number among the rows of its group is found by what it compares.
+    number among the rows of its group is found by what it compares. What divides by a sum that is positive where a row
+    has addends of it does so where the sum is positive: of a group without rows, no row looks up anything.
     """
     for guard, _ in items:
         if not isinstance(guard, Guard) or guard.lo != guard.hi or guard.lo is None:
@@ -61,7 +63,10 @@ class _Told:
         for atom, _ in items:
             if not atom.boolean and not atom.free.isdisjoint(self.entry.free):
                 found = self._atom(atom)
-                if found is not None and not found.doubt & ~atom.doubt:
+                if found is not None and found.doubt & ~atom.doubt:
+                    defined = where_defined(found.atom)
+                    found = None if defined is None else algebra.multiply(defined, found)
+                if found is not None:
                     changed[atom] = found
         return algebra.product_with(tuple(items), changed.get) if changed else None
 

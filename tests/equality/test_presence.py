@@ -176,6 +176,99 @@ def test_a_wrong_variance_over_a_mask(local: Function) -> None:
     assert verdict(variance, local, (P("i"), P("i")), P()) is not Verdict.PROVED
 
 
+def norm(x: jax.Array) -> jax.Array:
+    return jnp.sqrt(total(x * x))
+
+
+UNITS: dict[str, tuple[Function, Function, bool]] = {
+    "a vector": (
+        lambda x, w: x / jnp.where((x * x).sum() == 0, 1, jnp.sqrt((x * x).sum())),
+        lambda x, w: jnp.where((n := total(x * x)) > 0, x * lax.rsqrt(jnp.where(n > 0, n, 1)), 0),
+        True,
+    ),
+    "a vector, or one": (
+        lambda x, w: x / jnp.where((x * x).sum() == 0, 1, jnp.sqrt((x * x).sum())),
+        lambda x, w: jnp.where(norm(x) > 0, x / norm(x), 1),
+        False,
+    ),
+    "another vector": (
+        lambda x, w: w / jnp.where((x * x).sum() == 0, 1, jnp.sqrt((x * x).sum())),
+        lambda x, w: jnp.where((n := total(x * x)) > 0, w * lax.rsqrt(jnp.where(n > 0, n, 1)), 0),
+        False,
+    ),
+    "a vector's own part": (
+        lambda x, w: x / jnp.where((x * x).sum() == 0, 1, jnp.sqrt((x * x).sum())),
+        lambda x, w: jnp.where((x * x).sum() > 0, x / norm(x), 0),
+        False,
+    ),
+    "weights": (
+        lambda x, w: (w := jnp.maximum(w, 0)) * jnp.where(w.sum() > 0, (w * x).sum() / w.sum(), 0),
+        lambda x, w: (w := jnp.maximum(w, 0)) * total(w * x) / jnp.where(total(w) == 0, 1, total(w)),
+        True,
+    ),
+    "weights of any sign": (
+        lambda x, w: jnp.where(w.sum() != 0, (w * x).sum() / w.sum(), 0) + 0 * x,
+        lambda x, w: total(w * x) / jnp.where(total(w) == 0, 1, total(w)) + 0 * x,
+        False,
+    ),
+    "sizes": (
+        lambda x, w: (w * abs(x)).sum() / jnp.where(abs(x).sum() == 0, 1, abs(x).sum()) + 0 * x,
+        lambda x, w: jnp.where(total(abs(x)) > 0, total(w * abs(x)) / total(abs(x)), 0) + 0 * x,
+        True,
+    ),
+    "what the reference divides by": (
+        lambda x, w: (w - 3) / (x * w).sum(),
+        lambda x, w: (w - 3) / jnp.where(total(x * w) == 0, 1, total(x * w)),
+        True,
+    ),
+    "what it divides by, of either sign": (
+        lambda x, w: (w - 3) / (x * w).sum(),
+        lambda x, w: jnp.where(total(x * w) > 0, (w - 3) / total(x * w), 0),
+        False,
+    ),
+    "what it divides by in a case": (
+        lambda x, w: jnp.where(w > 0, w / (x * w).sum(), 2),
+        lambda x, w: jnp.where(total(x * w) == 0, 0, jnp.where(w > 0, w / total(x * w), 2)),
+        False,
+    ),
+}
+"""Quotients by what is never negative, or by what the reference divides by, and whether both are one."""
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_quotients_by_what_is_never_negative(name: str) -> None:
+    whole, local, is_right = UNITS[name]
+    placed = on({"i": 4}, (P("i"), P("i")), P("i"), (8, 3), (8, 3))
+    assert (hlo_verify.verify(*placed.pair(whole, local), refute=False).verdict is Verdict.PROVED) is is_right
+
+
+def masked_attention(q: jax.Array, k: jax.Array, m: jax.Array) -> jax.Array:
+    """Rows that may attend to nothing are 0."""
+    s = jnp.where(m > 0, q @ k.T / 2, -jnp.inf)
+    return jnp.where((m > 0).any(1, keepdims=True), jax.nn.softmax(s, 1) @ k, 0)
+
+
+def attention_of_parts(
+    q: jax.Array, k: jax.Array, m: jax.Array, *, none: float = 0, own: bool = False, units: float = 0
+) -> jax.Array:
+    s = jnp.where(m > 0, q @ k.T / 2, -jnp.inf)
+    top = s.max(1, keepdims=True) if own else lax.pmax(s.max(1, keepdims=True), "i")
+    e = jnp.exp(s - jnp.where(top == -jnp.inf, units, top))
+    n = lax.psum(e.sum(1, keepdims=True), "i")
+    return jnp.where(n > 0, lax.psum(e @ k, "i") / jnp.where(n > 0, n, 1), none)
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_right"),
+    [({}, True), ({"units": 3}, True), ({"none": 1}, False), ({"own": True}, False)],
+    ids=str,
+)
+def test_rows_that_attend_to_nothing(changed: dict[str, Any], is_right: bool) -> None:
+    placed = on({"i": 4}, (P(), P("i"), P(None, "i")), P(), (3, 4), (8, 4), (3, 8))
+    pair = placed.pair(masked_attention, partial(attention_of_parts, **changed))
+    assert (hlo_verify.verify(*pair, refute=False).verdict is Verdict.PROVED) is is_right
+
+
 X, M, V = tensor("argument", "x", "f32", (4,)), tensor("argument", "m", "i1", (4,)), expr.var("v", "", 4)
 
 

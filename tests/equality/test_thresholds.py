@@ -100,6 +100,15 @@ def test_parts_hold_where_the_whole_does(name: str) -> None:
             assert agree(values.poly(whole), values.poly(parts)), drawn
 
 
+def test_a_long_sum_of_extrema_stays() -> None:
+    """Taken apart it has 2**24 conditions."""
+    with Session().on():
+        x = tensor("argument", "x", "f32", (24,))
+        parts = (of(MAXIMUM, number(0), algebra.read(x, [expr.constant(n)])) for n in range(24))
+        whole = of(POSITIVE, reduce(algebra.add, parts))
+        assert taken_apart(whole) is whole
+
+
 @pytest.mark.parametrize("name", WHOLE)
 def test_what_may_hold_elsewhere_stays(name: str) -> None:
     with Session().on():

@@ -73,6 +73,26 @@ RIGHT: dict[str, tuple[Body, Body]] = {
         lambda x, g, m, high, low, total: counted(x * x, g, m, high, low, total),
         lambda x, g, m, high, low, total: jnp.where(~jnp.isfinite(y := most(x * x, g, high)), 0, y),
     ),
+    "computed, and infinite": (
+        lambda x, g, m, high, low, total: counted(x * x, g, m, high, low, total),
+        lambda x, g, m, high, low, total: jnp.where(jnp.isinf(y := most(x * x, g, high)), 0, y),
+    ),
+    "half of it": (
+        lambda x, g, m, high, low, total: counted(x * x, g, m, high, low, total) / 2,
+        lambda x, g, m, high, low, total: jnp.where(jnp.isinf(y := most(x * x, g, high) / 2), 0, y),
+    ),
+    "computed, and minus infinity": (
+        lambda x, g, m, high, low, total: counted(jnp.sin(x), g, m, high, low, total),
+        lambda x, g, m, high, low, total: jnp.where((y := most(jnp.sin(x), g, high)) == -jnp.inf, 0, y),
+    ),
+    "computed, and above it": (
+        lambda x, g, m, high, low, total: counted(jnp.sin(x), g, m, high, low, total),
+        lambda x, g, m, high, low, total: jnp.where((y := most(jnp.sin(x), g, high)) > -jnp.inf, y, 0),
+    ),
+    "computed, and not below all": (
+        lambda x, g, m, high, low, total: jnp.where(count(g, total) > 0, low(segment_min(x * x, g, 3)), 1.0),
+        lambda x, g, m, high, low, total: jnp.where((y := low(segment_min(x * x, g, 3))) >= jnp.inf, 1.0, y),
+    ),
     "a mask": (some, lambda x, g, m, high, low, total: high(masked(x, m).max()) > -jnp.inf),
     "an element": (
         lambda x, g, m, high, low, total: total(jnp.isfinite(masked(x, m)).sum()),
@@ -85,6 +105,18 @@ WRONG: dict[str, tuple[Body, Body]] = {
     "the other infinity": (
         counted,
         lambda x, g, m, high, low, total: jnp.where((y := most(x, g, high)) == jnp.inf, 0, y),
+    ),
+    "of computed ones, the other infinity": (
+        lambda x, g, m, high, low, total: counted(x * x, g, m, high, low, total),
+        lambda x, g, m, high, low, total: jnp.where((y := most(x * x, g, high)) == jnp.inf, 0, y),
+    ),
+    "of computed ones, where there are some": (
+        lambda x, g, m, high, low, total: counted(x * x, g, m, high, low, total),
+        lambda x, g, m, high, low, total: jnp.where(jnp.isinf(y := most(x * x, g, high)), y, 0),
+    ),
+    "of computed ones, what is no larger": (
+        lambda x, g, m, high, low, total: counted(x * x, g, m, high, low, total),
+        lambda x, g, m, high, low, total: jnp.where((y := most(x * x, g, high)) < jnp.inf, y, 0),
     ),
     "never below": (finite, lambda x, g, m, high, low, total: most(x, g, high) >= -jnp.inf),
     "all of them": (some, lambda x, g, m, high, low, total: low(masked(x, m).min()) > -jnp.inf),
