@@ -113,7 +113,7 @@ NO_LIMITS = {
     "constant_values.MULTIPLES": "how many neighbours of a stencil share a factor",
     "constant_values._CLOSE": "a look in floats before numbers are compared exactly",
     "irrational_numbers._CLOSE": "a look in floats before numbers are compared exactly",
-    "formulas.CANCELLING": "how many products of a limit's may vanish",
+    "products.CANCELLING": "how many products of a limit's may vanish",
     "granularity.CHEAP": "which inputs are tried before others",
     "granularity.CLASSES": "which inputs are tried before others",
     "granularity.COARSE": "which inputs are tried before others",

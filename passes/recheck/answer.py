@@ -61,14 +61,19 @@ class Posed:
     """Whether every element was looked at."""
 
 
-def pose(sides: tuple[Expr, Expr]) -> Posed:
-    """The question whether two terms are equal at a small instance.
+def pose(sides: tuple[Expr, Expr], *, briefly: bool = False) -> Posed:
+    """The question whether two terms are equal at a small instance; `briefly`, up to an element where they plainly
+    differ.
 
     Raises `BudgetError` where it would grow too large.
     """
     instance, graph = reduce(sides), Graph()
-    box = _Box.of(sides, instance, graph)
-    seen = list(box.seen())
+    box, guess = _Box.of(sides, instance, graph), Guess(graph)
+    seen = []
+    for each in box.seen():
+        seen.append(each)
+        if briefly and any(guess.differ(*pair) for pair in each[0][0]):
+            break
     defined = [(pair, where) for (pairs, _), where in seen for pair in pairs]
     unlike = [*defined, *((pair, where) for (_, pairs), where in seen for pair in pairs)]
     formulas = Formulas(graph, tuple(pair for pair, _ in unlike))
@@ -229,7 +234,7 @@ def answer(task: Task) -> Finding:
 
 def _answer(task: Task) -> Finding:
     try:
-        posed = pose(task.sides)
+        posed = pose(task.sides, briefly=not task.model)
     except BudgetError as error:
         return Finding(Outcome.UNDECIDED, str(error))
     question = posed.formulas

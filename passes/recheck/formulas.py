@@ -13,7 +13,6 @@ from math import ceil, copysign, floor, gcd, lcm, trunc
 
 from hlo_verify.limits import allows
 from hlo_verify.passes.recheck.graph import Node, Nodes
-from hlo_verify.passes.recheck.plain import BudgetError, within
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
@@ -30,12 +29,6 @@ from hlo_verify.terms.term import Number
 
 Monomial = tuple[tuple[Node, int], ...]
 Polynomial = dict[Monomial, Number]
-
-SUM, SIDE = "recheck_sum_products", "recheck_compared_products"
-"""The limits of what is multiplied out to see what a sum has in common with another, and to compare sides of a step."""
-
-CANCELLING = 8
-"""So many products may be made for each that a limit allows to be left: many are equal, or cancel."""
 
 EVEN = frozenset({"abs", "cosh", "cosine"})
 
@@ -54,7 +47,7 @@ class Graph(Nodes):
     def __init__(self) -> None:
         super().__init__()
         self._expanded: dict[Node, Polynomial | None] = {}
-        self._made_of: dict[Node, frozenset[Node]] = {}
+        self._called: dict[tuple[Function, tuple[Node, ...]], Node] = {}
 
     def expand(self, n: Node) -> Polynomial | None:
         """A node multiplied out; None if that is long."""
@@ -100,6 +93,8 @@ class Graph(Nodes):
         return total
 
     def _times(self, a: Monomial, b: Monomial) -> Monomial:
+        if not a or not b:
+            return a or b
         if any(self.nodes[n][0] == "exp" for n, _ in a) and any(self.nodes[n][0] == "exp" for n, _ in b):
             node = self.multiply([n for n, k in (*a, *b) for _ in range(k)])
             if node == self.one:
@@ -111,69 +106,9 @@ class Graph(Nodes):
             powers[n] = 1 if self.is_boolean(n) else powers.get(n, 0) + k
         return tuple(sorted(powers.items()))
 
-    def common(self, a: Node, b: Node) -> Node:
-        """What two sums have in common when they are multiplied out.
-
-        A product that is in both is made of what both are made of: everything else counts as 0 from the start.
-        """
-        if a == b:
-            return a
-        shared = self._leaves(a) & self._leaves(b)
-        p, q = self._within(a, shared, {}, SUM), self._within(b, shared, {}, SUM)
-        return self.of_monomials({mono: c for mono, c in p.items() if q.get(mono) == c})
-
-    def same_multiplied_out(self, a: Node, b: Node) -> bool:
-        """Whether two nodes are one polynomial: the exact normal form of a small instance. False also if it is long."""
-        shared = self._leaves(a) | self._leaves(b)
-        try:
-            return self._within(a, shared, {}, SIDE) == self._within(b, shared, {}, SIDE)
-        except BudgetError:
-            return False
-
-    def _leaves(self, n: Node) -> frozenset[Node]:
-        """What a node is made of by sums and products."""
-        found = self._made_of.get(n)
-        if found is None:
-            node = self.nodes[n]
-            if node[0] in ("sum", "product"):
-                parts = node[2] if node[0] == "sum" else node[1]
-                found = frozenset().union(*(self._leaves(m) for m, _ in parts))
-            else:
-                found = frozenset((n,))
-            self._made_of[n] = found
-        return found
-
-    def _within(self, n: Node, shared: frozenset[Node], memo: dict[Node, Polynomial], limit: str) -> Polynomial:
-        """A node multiplied out, without the products that have a factor that is neither shared nor an exponential.
-
-        Raises `BudgetError` where there are more products than the limit of that name allows.
-        """
-        found = memo.get(n)
-        if found is not None:
-            return found
-        node = self.nodes[n]
-        total: Polynomial = {}
-        if node[0] == "sum":
-            if node[1]:
-                total[()] = node[1]
-            for m, c in node[2]:
-                for mono, k in self._within(m, shared, memo, limit).items():
-                    total[mono] = total.get(mono, 0) + c * k
-        elif node[0] == "product":
-            total = {(): 1}
-            for m, k in node[1]:
-                part = self._within(m, shared, memo, limit)
-                for _ in range(k):
-                    within(limit, len(total) * len(part) // CANCELLING, "products to multiply out")
-                    total = self._multiplied(total, part)
-        elif node[0] == "number":
-            total = {(): node[1]}
-        elif n in shared or node[0] == "exp":
-            total = {((n, 1),): 1}
-        total = {mono: c for mono, c in total.items() if c}
-        within(limit, len(total), "products of a sum")
-        memo[n] = total
-        return total
+    def exponential(self, base: Node, power: Fraction) -> Node:
+        """A power of the exponential of a node."""
+        return self._node(("exp", base, power))
 
     def of_monomials(self, p: Polynomial) -> Node:
         """The sum of products, in one order."""
@@ -181,6 +116,13 @@ class Graph(Nodes):
 
     def call(self, function: Function, args: Sequence[Node]) -> Node:
         """A function of numbers, by its law if it has one; of a choice, the choice of its values."""
+        key = function, tuple(args)
+        found = self._called.get(key)
+        if found is None:
+            found = self._called[key] = self._call(function, args)
+        return found
+
+    def _call(self, function: Function, args: Sequence[Node]) -> Node:
         for k, n in enumerate(args):
             node = self.nodes[n]
             if node[0] == "choose":
@@ -257,53 +199,52 @@ class Graph(Nodes):
         return self.multiply([self._node(("exp", self._product(dict(mono)), c)) for mono, c in p.items()])
 
     def _inverse(self, n: Node) -> Node:
-        # 1/(c * a * exp(b)) = (1/c) * (1/a) * exp(-b), of a sum what all its terms have in common
+        # 1/(c * a * exp(b)) = (1/c) * (1/a) * exp(-b), of a sum as its exponentials have it
         p = self.expand(n)
         if p is None or not p:
             return self._node(("call", INVERSE, (n,)))
-        common = self._common(p)
-        rest = self.expand(self.multiply([n, *(self.power(e, -1) for e in common)])) if common else p
-        assert rest is not None
-        factors = [self.power(e, -1) for e in common]
+        shared = self._shared(p)
+        rest = self._without(p, shared) if shared else p
+        factors = [self.power(e, -1) for e in shared]
         if len(rest) == 1:
             ((mono, c),) = rest.items()
             factors += [self._node(("call", INVERSE, (m,))) for m, k in mono for _ in range(k)]
         else:
             c = rest[min(rest)]
             rest = {m: Fraction(k) / c for m, k in rest.items()}
-            grows = self._grows(rest)
-            if grows is None:
-                factors.append(self._node(("call", INVERSE, (self.of_monomials(rest),))))
-            else:  # 1/(1 + exp(-a)) = exp(a) * 1/(1 + exp(a))
-                factors += [grows, self._node(("call", INVERSE, (self.add([(self.one, 1), (grows, 1)]),)))]
+            factors.append(self._node(("call", INVERSE, (self.of_monomials(rest),))))
         return self.multiply([self.number(Fraction(1) / c), *factors])
 
-    def _grows(self, p: Polynomial) -> Node | None:
-        """`exp(a)` of `1 + exp(-a)`; None of anything else."""
-        falling = [mono for mono in p if mono]
-        if len(p) != 2 or len(falling) != 1 or set(p.values()) != {Fraction(1)}:
-            return None
-        (mono,) = falling
-        exponentials = [self.nodes[n] for n, k in mono if k == 1]
-        if len(exponentials) < len(mono) or any(node[0] != "exp" for node in exponentials) or exponentials[0][2] > 0:
-            return None
-        return self.multiply([self._node(("exp", node[1], -node[2])) for node in exponentials])
+    def _shared(self, p: Polynomial) -> list[Node]:
+        """Exponentials by which a sum is divided to be written in one way, whichever of its terms it was divided by
+        before: then none has a negative power, and none is in all terms. Of exp(-b)*x + y it is exp(-b): exp(b)*y + x
+        is left.
+        """
+        powers: dict[Node, list[Fraction]] = {}
+        for mono in p:
+            for n, k in mono:
+                if self.nodes[n][0] == "exp":
+                    powers.setdefault(self.nodes[n][1], []).append(self.nodes[n][2] * k)
+        zero = Fraction(0)
+        least = {m: min(found) if len(found) == len(p) else min(zero, *found) for m, found in powers.items()}
+        return [self.exponential(m, c) for m, c in sorted(least.items()) if c]
 
-    def _common(self, p: Polynomial) -> list[Node]:
-        """Exponentials that divide every monomial."""
-        sets = [{n for n, _ in mono if self.nodes[n][0] == "exp"} for mono in p]
-        return sorted(set.intersection(*sets)) if sets else []
+    def _without(self, p: Polynomial, shared: Sequence[Node]) -> Polynomial:
+        """A sum divided by exponentials: it has as many terms as before."""
+        divisor = self.expand(self.multiply([self.power(e, -1) for e in shared]))
+        assert divisor is not None
+        return self._multiplied(p, divisor)
 
     def _log(self, n: Node) -> Node:
         # log(exp(a) * b) = a + log(b)
         p = self.expand(n)
         if n == self.one:
             return self.zero
-        common = self._common(p) if p else []
-        if not common:
+        shared = self._shared(p) if p else []
+        if p is None or not shared:
             return self._node(("call", LOG, (n if p is None else self.of_monomials(p),)))
-        rest = self.multiply([n, *(self.power(e, -1) for e in common)])
-        parts = [(self.nodes[e][1], self.nodes[e][2]) for e in common]
+        rest = self.of_monomials(self._without(p, shared))
+        parts = [(self.nodes[e][1], self.nodes[e][2]) for e in shared]
         return self.add([*parts, (self.call(LOG, [rest]), 1)])
 
 

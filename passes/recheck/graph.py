@@ -129,7 +129,7 @@ class Nodes:
                     sums[m] = sums.get(m, 0) + c * k
             else:
                 sums[n] = sums.get(n, 0) + c
-        live = tuple(sorted((n, c) for n, c in sums.items() if c))
+        live = tuple(sorted((n, c if c.denominator > 1 else c.numerator) for n, c in sums.items() if c))
         if not live:
             return self.number(const)
         if not const and len(live) == 1 and live[0][1] == 1:

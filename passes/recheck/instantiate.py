@@ -40,6 +40,7 @@ from hlo_verify.passes.recheck.plain import (
     indices,
     within,
 )
+from hlo_verify.passes.recheck.products import Products
 from hlo_verify.passes.recheck.rulers import ends_of
 from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import INTEGER_RANGES
@@ -67,6 +68,7 @@ class Expansion:
         self.sizes = sizes
         self.graph = graph
         self.arithmetic = Arithmetic(graph)
+        self.products = Products(graph)
         self.tensors: dict[Symbol, str] = {}
         self.steps = 0
         self._infinite: dict[int, bool] = {}
@@ -264,7 +266,7 @@ class Expansion:
         if node.reducer == "sum":
             if count < whole:  # more infinities of those that are there change nothing
                 beside = [self.arithmetic.extended(n).number for n in parts[count // 2 - 1 : count // 2 + 1]]
-                parts.append(self.graph.add([(self.graph.common(*beside), whole - count)]))
+                parts.append(self.graph.add([(self.products.common(*beside), whole - count)]))
             return self.arithmetic.add(parts)
         if node.reducer == "product":
             if count < whole:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -68,8 +69,8 @@ def placed(wanted: P) -> Placed:
     return Placed(on(MESH, BOTH, wanted).mesh, BOTH, wanted, ARGUMENTS)
 
 
-def softmax(x: jax.Array, keep: jax.Array) -> jax.Array:
-    return jax.nn.softmax(jnp.where(keep, x, -jnp.inf), -1)
+def softmax(x: jax.Array, keep: jax.Array, low: float = -np.inf) -> jax.Array:
+    return jax.nn.softmax(jnp.where(keep, x, low), -1)
 
 
 def weights(
@@ -91,6 +92,12 @@ def greatest_of_devices(x: jax.Array, keep: jax.Array, *, low: float = -np.inf) 
 
 PROGRAMS: dict[str, tuple[Placed, Callable[..., jax.Array], Callable[..., jax.Array], list[dict[str, object]]]] = {
     "softmax": (placed(P(None, "i")), softmax, weights, [{"low": 0.0}, {"summed": False}, {"kept": False}]),
+    "softmax by a number": (
+        placed(P(None, "i")),
+        partial(softmax, low=-1e30),
+        partial(weights, low=-1e30),
+        [{"low": -1e29}, {"summed": False}],
+    ),
     "greatest": (placed(P()), greatest, greatest_of_devices, [{"low": 0.0}]),
     "exponentials": (
         placed(P(None, "i")),
