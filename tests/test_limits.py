@@ -85,6 +85,7 @@ NO_LIMITS = {
     "compare.ONE_OF": "which part of a limit",
     "cut_points.HASTE": "which part of a limit",
     "comparison.VAIN": "which part of a limit",
+    "conditions.MOST": "which conditions Z3 is given as decisions, and not as numbers",
     "conditions.MANY": "how far cases are counted",
     "confirm.FEWEST": "with how many bits is begun",
     "confirm.FURTHER": "with how many more bits is gone on",
@@ -187,6 +188,7 @@ NO_LIMITS = {
     "witness_file.VERSION": "a version",
     "xla_replay.CONFIRMING": "what a confirmation is",
     "z3_formulas.ARGUMENTS": "how a model is written",
+    "z3_formulas.ENTRIES": "how a model is written",
     "z3_formulas.MODEL": "how a model is written",
     "zero_one.NODES_A_STEP": "what one step counts for",
 }

@@ -27,6 +27,7 @@ from hlo_verify.terms.functions import (
     ZERO_TIMES,
     Function,
 )
+from hlo_verify.terms.term import Number
 
 ENDS: dict[str, tuple[float, float]] = {
     str(EXPONENTIAL): (0, inf),
@@ -74,15 +75,35 @@ def call(arithmetic: Arithmetic, function: Function, args: Sequence[Value]) -> V
             return arithmetic.extremum(reducer, args)
     if not any(isinstance(value, Extended) for value in args):
         return graph.call(function, [value for value in args if not isinstance(value, Extended)])
-    is_known = function.name in ENDS and not function.attributes and (function.is_real or function.is_name)
-    return _at_ends(arithmetic, function, args[0]) if is_known else _of_some(arithmetic, function, args)
+    if function.attributes or not (function.is_real or function.is_name):
+        return _of_some(arithmetic, function, args)
+    if function.name in ENDS:
+        return _at_ends(arithmetic, function, args, ENDS[function.name])
+    exponent = args[1] if function.name == "power" and function.is_real else None
+    constant = None if exponent is None or isinstance(exponent, Extended) else graph.value(exponent)
+    if constant == 0:
+        return graph.one
+    is_never_minus = arithmetic.extended(args[0]).minus == graph.zero
+    if constant is not None and (constant.denominator == 1 or is_never_minus):
+        return _at_ends(arithmetic, function, args, ends_of_power(constant))
+    return _of_some(arithmetic, function, args)
 
 
-def _at_ends(arithmetic: Arithmetic, function: Function, arg: Value) -> Value:
-    """A function of one value that is known at infinities."""
-    graph, value = arithmetic.graph, arithmetic.extended(arg)
-    at_minus, at_plus = ENDS[function.name]
-    inside = graph.call(function, [value.number])
+def ends_of_power(exponent: Number) -> tuple[float, float]:
+    """What a power, but that of 0, which is 1 of anything, is at minus and at plus infinity. Half a power of minus
+    infinity is one thing as a root, and another as a power."""
+    if exponent.denominator > 1:
+        return nan, 0 if exponent < 0 else inf
+    if exponent < 0:
+        return 0, 0
+    return (-inf if exponent.numerator % 2 else inf), inf
+
+
+def _at_ends(arithmetic: Arithmetic, function: Function, args: Sequence[Value], ends: tuple[float, float]) -> Value:
+    """A function of one value, and of numbers, that is known at infinities of that one."""
+    graph, value = arithmetic.graph, arithmetic.extended(args[0])
+    at_minus, at_plus = ends
+    inside = graph.call(function, [value.number, *(n for n in args[1:] if not isinstance(n, Extended))])
     if function.properties.truth:  # of what is no number it is 0
         of_number = arithmetic.both(arithmetic.is_finite(value), inside)
         return arithmetic.either(of_number, *([value.plus] * int(at_plus)), *([value.minus] * int(at_minus)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import z3
 
@@ -15,8 +16,8 @@ from hlo_verify.passes.recheck.z3_terms import script
 MODEL = 2000
 """The most characters of a model that are kept."""
 
-ARGUMENTS = 4
-"""The most arguments of a function that is shown with a model."""
+ARGUMENTS, ENTRIES = 4, 16
+"""The most arguments, and values, of a function that is shown with a model."""
 
 
 class Z3:
@@ -52,6 +53,30 @@ class Z3:
 
 
 def _shown(model: z3.ModelRef) -> str:
-    """A model as text, without functions of many arguments, which take seconds to print."""
-    parts = (f"{name} = {model[name]}" for name in model.decls() if name.arity() <= ARGUMENTS)
+    """The numbers of a model as text. What is made of them is left out: it takes seconds to print, and says no more."""
+    parts, length = list[str](), 0
+    for name in model.decls():
+        found = model[name]
+        text = _of_numbers(found) if isinstance(found, z3.FuncInterp) else _number(found)
+        if text is not None and length < MODEL:
+            parts.append(f"{name} = {text}")
+            length += len(parts[-1])
     return f"[{', '.join(parts)}]"[:MODEL]
+
+
+def _number(value: Any) -> str | None:
+    is_number = isinstance(value, z3.RatNumRef | z3.IntNumRef | z3.AlgebraicNumRef | z3.BoolRef)
+    return str(value) if is_number and z3.is_app(value) and not value.children() else None
+
+
+def _of_numbers(function: z3.FuncInterp) -> str | None:
+    """The values of a function of few arguments; None where these are no numbers."""
+    if function.arity() > ARGUMENTS or function.num_entries() > ENTRIES:
+        return None
+    parts = []
+    for n in range(function.num_entries()):
+        entry = function.entry(n)
+        *given, value = (_number(each) for each in (*map(entry.arg_value, range(entry.num_args())), entry.value()))
+        parts.append(f"{' '.join(map(str, given))} -> {value}")
+    other = _number(function.else_value())
+    return None if other is None or "None" in " ".join(parts) else f"[{', '.join([*parts, f'else -> {other}'])}]"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from hlo_verify.passes.recheck.conditions import Conditions, Decision
 from hlo_verify.passes.recheck.formulas import Graph, common_measure
 from hlo_verify.passes.recheck.graph import Node, Unknown, Whole
 from hlo_verify.program.allowed_values import Values
@@ -50,6 +51,7 @@ class _Writer:
             graph.nodes[n][1] for n in live if graph.nodes[n][0] == "read" and _has_unknown(graph.nodes[n][2])
         }
         self.infinite: dict[Node, bool] = {}
+        self.conditions = Conditions(graph)
         self.measures: dict[Node, Fraction] = {}
         exponents: dict[Node, set[Fraction]] = {}
         for n in live:
@@ -112,19 +114,26 @@ class _Writer:
             return self._declare(str(node[1]), (), "Real")
         if operator == "read":
             return self._read(n, str(node[1]), node[2], str(node[3]))
+        if operator in ("sum", "product", "choose") and (decision := self.conditions.of(n)) is not None:
+            return self._define(n, f"(ite {self._holds(decision)} 1.0 0.0)", "Real")
         if operator == "sum":
             parts = [number(node[1])] if node[1] else []
             parts += [self.done[m] if c == 1 else f"(* {number(c)} {self.done[m]})" for m, c in node[2]]
             return self._define(n, f"(+ {' '.join(parts)})" if len(parts) > 1 else parts[0], "Real")
         if operator == "product":
-            factors = [self.done[m] for m, k in node[1] for _ in range(k)]
-            text = self._define(n, f"(* {' '.join(factors)})", "Real")
+            where = [d for d in (self.conditions.of(m) for m, _ in node[1]) if d is not None]
+            factors = [self.done[m] for m, k in node[1] for _ in range(k) if self.conditions.of(m) is None]
+            text = f"(* {' '.join(factors)})" if len(factors) > 1 else factors[0] if factors else "1.0"
+            if where:
+                text = f"(ite (and {' '.join(map(self._holds, where))}) {text} 0.0)"
+            text = self._define(n, text, "Real")
             if self.is_cut_to_integers and len(factors) == 2:
                 self._quotient(text, node[1])
             return text
         if operator == "choose":
             c, a, b = (self.done[m] for m in node[1:])
-            return self._define(n, f"(ite (= {c} 1.0) {a} {b})", "Real")
+            asked = self.conditions.of(node[1])
+            return self._define(n, f"(ite {f'(= {c} 1.0)' if asked is None else self._holds(asked)} {a} {b})", "Real")
         if operator == "greater":
             return self._define(n, f"(ite (> {self.done[node[1]]} 0.0) 1.0 0.0)", "Real")
         if operator == "is_zero":
@@ -148,6 +157,18 @@ class _Writer:
                 self._whole_number(node[1], text, args)
             return text
         return self._integral(n, node)
+
+    def _holds(self, decision: Decision) -> str:
+        """That a condition holds."""
+        found = self.conditions.made[decision]
+        if not isinstance(found, tuple):
+            return "true" if found else "false"
+        name = f"c{decision}"
+        if name not in self.declared:
+            truth, holds, fails = found[0], *map(self._holds, found[1:])
+            self.lines.append(f"(define-fun {name} () Bool (ite (= {self.done[truth]} 1.0) {holds} {fails}))")
+            self.declared.add(name)
+        return name
 
     def _quotient(self, text: str, factors: Sequence[tuple[Node, int]]) -> None:
         """That `a * inverse(b)` is no greater than 1 where a is no greater than b, which are both positive, say."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from fractions import Fraction
 from functools import partial
 
 import jax
@@ -17,7 +18,7 @@ import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.recheck.answer import Finding, Task, answer
-from hlo_verify.passes.recheck.at_infinities import ENDS
+from hlo_verify.passes.recheck.at_infinities import ENDS, ends_of_power
 from hlo_verify.passes.recheck.recheck import recheck_with
 from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, LOG, SQRT
 from tests.passes.prove.each_device.programs import on
@@ -50,6 +51,15 @@ def test_values_at_infinities(name: str) -> None:
     with np.errstate(all="ignore"):
         for end, x in zip(ENDS[name], (-np.inf, np.inf), strict=True):
             assert np.isclose(function(x), end, equal_nan=True), x
+
+
+@pytest.mark.parametrize("exponent", [Fraction(n, 2) for n in range(-7, 8) if n])
+def test_powers_at_infinities(exponent: Fraction) -> None:
+    with np.errstate(all="ignore"):
+        of_minus, of_plus = (np.power(x, float(exponent)) for x in (-np.inf, np.inf))
+    least, greatest = ends_of_power(exponent)
+    assert greatest == of_plus
+    assert np.isnan(least) if exponent.denominator > 1 else least == of_minus
 
 
 # programs
@@ -104,6 +114,18 @@ PROGRAMS: dict[str, tuple[Placed, Callable[..., jax.Array], Callable[..., jax.Ar
         lambda x, keep: jnp.exp(jnp.where(keep, x, -jnp.inf)),
         lambda x, keep, other=0.0: jnp.where(keep, jnp.exp(x), other),
         [{"other": 1.0}],
+    ),
+    "no power": (
+        placed(P(None, "i")),
+        lambda x, keep: jnp.where(keep, jnp.inf, x) ** jnp.zeros_like(x),
+        lambda x, keep, power=0.0: jnp.where(keep, jnp.inf, x) ** jnp.full_like(x, power),
+        [{"power": 0.5}, {"power": -1.0}],
+    ),
+    "half a power": (
+        placed(P(None, "i")),
+        lambda x, keep: jnp.where(keep, jnp.inf, x) ** jnp.full_like(x, 1.5),
+        lambda x, keep, power=1.5: jnp.where(keep, jnp.inf, x) ** jnp.full_like(x, power),
+        [{"power": 0.5}, {"power": 2.5}],
     ),
     "logarithms": (
         placed(P(None, "i")),
