@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import comb
 from typing import Any
@@ -304,10 +304,11 @@ def simplify_under_guards(mono: Monomial) -> Monomial | None:
             new = make_read(atom.tensor, tuple(unlimited(e, forms) for e in atom.indices))
             changed = changed or new is not atom
         elif isinstance(atom, Apply) and _is_of_limited(atom):
-            freed = power_of(_uncut_atom(atom, forms), p)
+            held = frozenset(forms.values())
+            freed = power_of(_uncut(atom, held), p)
             is_new = len(freed.items) == 1 and freed.items[0] != (((atom, p),), 1) and freed.items[0][1] == 1
             # Building a function anew may order its arguments otherwise, and so for ever: the guards must matter.
-            if is_new and freed is not power_of(_uncut_atom(atom, {}), p):
+            if is_new and freed is not power_of(_uncut(atom, frozenset()), p):
                 rest = tuple(item for item in mono if item[0] is not atom)
                 found = multiply_monomials(rest, freed.items[0][0])
                 if found is None or found[1] == 1:
@@ -336,15 +337,20 @@ def _is_of_limited(atom: Apply) -> bool:
     )
 
 
-def _uncut_atom(atom: Atom, forms: Mapping[Index, Guard]) -> Poly:
+def _uncut_atom(atom: Atom, held: frozenset[Guard]) -> Poly:
     """The atom with every clamp or remainder removed that the guards make idle, in arguments too."""
+    if isinstance(atom, Read):
+        forms = {guard.form: guard for guard in held}
+        return read(atom.tensor, [unlimited(e, forms) for e in atom.indices])
+    return _uncut(atom, held) if isinstance(atom, Apply) and _is_of_limited(atom) else of_atom(atom)
+
+
+@once_a_session
+def _uncut(atom: Apply, held: frozenset[Guard]) -> Poly:
+    """That of a function, which many products under the same guards have, and functions within one another share."""
     from hlo_verify.terms.laws import apply  # the laws themselves use this module
 
-    if isinstance(atom, Read):
-        return read(atom.tensor, [unlimited(e, forms) for e in atom.indices])
-    if not isinstance(atom, Apply) or not _is_of_limited(atom):
-        return of_atom(atom)
-    args = (with_atoms(arg, lambda a: _uncut_atom(a, forms)) for arg in atom.args)
+    args = (with_atoms(arg, lambda a: _uncut_atom(a, held)) for arg in atom.args)
     return apply(atom.function, tuple(args))
 
 

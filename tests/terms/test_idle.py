@@ -13,8 +13,10 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.ops.movement import guarded_select
 from hlo_verify.terms import algebra, guards, idle
+from hlo_verify.terms.functions import MAXIMUM
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.machine import as_index
-from hlo_verify.terms.term import ZERO, Guard, Poly, tensor
+from hlo_verify.terms.term import ZERO, Guard, Poly, number, tensor
 from tests.support.evaluate import Evaluator, objects
 from tests.support.expressions import Numbered, Space, assert_equal, data, evaluated, index, many, poly, space, truth
 
@@ -64,6 +66,24 @@ def test_a_condition_on_the_high_part_of_a_variable_tells_of_the_variable(size: 
                     assert_equal(evaluated(product, where, values), numbers, product)
             assert n >= first or algebra.multiply(late, inside) is ZERO
             assert n < first or algebra.multiply(early, read) is algebra.multiply(early, algebra.read(x, (t,)))
+
+
+def test_a_function_is_freed_by_its_own_conditions_alone() -> None:
+    """Of one function under several conditions, and of one within others: what is known of one is not of another."""
+    size = 9
+    v = expr.var("t", "", size)
+    t, where, x = expr.of_var(v), Space((v,)), tensor("argument", "x", "f32", (size,))
+    values = Evaluator({x: objects(np.arange(1, size + 1))})
+    plain, clamped = (algebra.read(x, (e,)) for e in (t, expr.clamp(t, 0, 4)))
+    one, other = plain, clamped
+    for n in range(3):
+        one, other = (apply(MAXIMUM, (algebra.scale(p, -1), number(n - 6))) for p in (one, other))
+        for hi in (3, 4, 5, 8):
+            inside = guards.interval(t, None, hi)
+            product = algebra.multiply(inside, other)
+            assert (product is algebra.multiply(inside, one)) == (hi <= 4)
+            numbers = evaluated(inside, where) * evaluated(other, where, values)
+            assert_equal(evaluated(product, where, values), numbers, product)
 
 
 def _places(order: tuple[int, ...], d: Index) -> list[Index]:
