@@ -20,7 +20,7 @@ from hlo_verify.memory import per_session
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import EXPONENTIAL
-from hlo_verify.terms.keys import Keys, Placed, oriented, split
+from hlo_verify.terms.keys import Keys, Placed, colors_of, oriented, split
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.side_by_side import on_places
 from hlo_verify.terms.term import (
@@ -240,11 +240,8 @@ def define_all(
     A product may hold what a law would write in another way: inverse(sqrt(2*x))**2 holds inverse(2*x), of which the law
     makes 1/2*inverse(x). Parameters are numbered by what laws make of it (`is_reformed`): both get one name.
     """
-    keys = Keys({v: mix(v.size, n if ordered else 0) for n, v in enumerate(bound)})
-    if len(bound) > 1 and not ordered:
-        for body in bodies:
-            keys.poly(body)
-        keys = Keys({v: mix(v.size, *sorted(keys.seen[v])) for v in bound})
+    has_choice = len(bound) > 1 and not ordered
+    keys = Keys(colors_of(bound, bodies) if has_choice else {v: mix(v.size, n) for n, v in enumerate(bound)})
     order = list(bound) if ordered else _ordered(bound, bodies, keys)
     rename = {v: expr.of_var(expr.var("b", n, v.size)) for n, v in enumerate(order)}
     rebuild, canonical = _rebuilt(keys, rename, bodies)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 from hlo_verify.index import expr
@@ -68,6 +69,28 @@ class Keys:
             found = mix(*sorted(mix(self.monomial(mono), c) for mono, c in p.items))
             self._memo[p.uid] = found
         return found
+
+
+def colors_of(bound: Sequence[Var], bodies: Sequence[Poly]) -> dict[Var, int]:
+    """What tells bound variables apart, whatever they are called: sizes, places, and what is left of the bodies where
+    one of them is marked.
+
+    In `[x[a] < x[b]]` both are places of x. With a marked, the lesser element is, and with b, the greater one.
+    """
+    keys = Keys({v: mix(v.size, 0) for v in bound})
+    for body in bodies:
+        keys.poly(body)
+    colors = {v: mix(v.size, *sorted(keys.seen[v])) for v in bound}
+    alike = Counter(colors.values())
+    marked = {v: _marked(v, colors, bodies) for v in bound if alike[colors[v]] > 1}
+    differ = {color for color in alike if len({key for v, key in marked.items() if colors[v] == color}) > 1}
+    return {v: mix(color, marked[v]) if color in differ else color for v, color in colors.items()}
+
+
+def _marked(v: Var, colors: dict[Var, int], bodies: Sequence[Poly]) -> int:
+    """The key of bodies in which a variable is told from the others."""
+    keys = Keys(colors | {v: mix(colors[v], 0)})
+    return mix(*map(keys.poly, bodies))
 
 
 class Placed(Keys):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
-from hlo_verify.terms import algebra
+from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define, named, unfold
 from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, LOG, SQRT, real
 from hlo_verify.terms.laws import apply
@@ -102,6 +102,28 @@ def test_parts_that_differ_in_place_alone_are_numbered_by_what_is_at_the_places(
     assert isinstance(found[0], Read) and isinstance(found[1], Read)
     assert found[0].tensor is found[1].tensor
     assert found[0].indices == found[1].indices[::-1]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("beside", [False, True])
+def test_variables_at_places_of_one_tensor_are_told_apart_by_what_they_do_there(beside: bool, swapped: bool) -> None:
+    """How many pairs are in order is one sum, whichever of the two variables and their elements was made first."""
+    x = tensor("argument", "x", "i32", (8,))
+    y = tensor("argument", "y", "f32", (8,))
+
+    def pairs(swapped: bool) -> Poly:
+        bound = [expr.fresh("f", 8) for _ in range(2)]
+        places = list(map(expr.of_var, bound))
+        elements = [algebra.as_index(algebra.read(x, [e]), -(2**31), 2**31 - 1) for e in places]
+        one, other = reversed(elements) if swapped else elements
+        a, b = reversed(places) if swapped else places
+        body = guards.interval(expr.subtract(other, one), 1, None)
+        if beside:
+            factors = [algebra.read(y, [e]) for e in (a, b)]
+            body = algebra.multiply(algebra.multiply(*factors), apply(EXPONENTIAL, (algebra.subtract(*factors),)))
+        return define("sum", bound, (body,))
+
+    assert pairs(swapped) is pairs(not swapped)
 
 
 def test_a_product_that_laws_write_otherwise_has_one_name() -> None:
