@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hlo_verify.program.ir import Function, Op, operations
+from hlo_verify.program.ir import Function, Op, operations, used
 from hlo_verify.program.operations import CUSTOM_CALL, ROWS, TARGETS, Family
 from hlo_verify.registered_calls import registered
 
@@ -111,6 +111,17 @@ def has_effect(op: Op) -> bool:
     if op.name != CUSTOM_CALL:
         return op.name in EFFECTS
     return bool(op.attributes.get("has_side_effect")) and (known is None or bool(known & COMMUNICATES))
+
+
+def live(function: Function) -> list[Op]:
+    """The operations that a function's results hang on, and those with an effect."""
+    needed, found = {*function.results}, list[Op]()
+    for op in reversed(function.ops):
+        inside = (each for region in op.regions for each in operations(region))
+        if not needed.isdisjoint(op.results) or has_effect(op) or any(map(has_effect, inside)):
+            needed |= used(op)
+            found.append(op)
+    return found[::-1]
 
 
 def communicates(function: Function) -> bool:

@@ -62,7 +62,12 @@ def proof_by_people(given: Module, partitioned: Module, account: Account) -> tup
     proof, far = (None, None) if _adds_alone(*chosen) else _proof_as_masked(given, partitioned, account)
     if proof is None and any(chosen):
         first, second = chosen[0] or given, chosen[1] or partitioned
-        proof, farther = _proof_as_masked(first, second, account)
+        infinite = both_infinite(first, second)  # gradients by what is masked are 0 there, and not by a number's
+        proof = infinite and proof_if_alike(*infinite, account)
+        first, second = infinite if infinite and proof else (first, second)
+        farther = None
+        if proof is None:
+            proof, farther = _proof_as_masked(first, second, account)
         if proof is None:
             proof = proof_if_alike(first, second, account)
         if proof is not None and are_seen_apart(given, partitioned, account.session):

@@ -27,7 +27,7 @@ from hlo_verify.program import op_families
 from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
-from hlo_verify.program.op_families import BRANCHES, FILLS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES
+from hlo_verify.program.op_families import BRANCHES, FILLS, KEEPS_SPLATS, LOOKUPS, MOVES, PARTS, RESHAPES, SLICES, live
 from hlo_verify.program.pair import is_global
 
 MOVED = KEEPS_SPLATS | MOVES | RESHAPES | SLICES | PARTS | FILLS | LOOKUPS
@@ -115,7 +115,7 @@ class MaskWalk:
         return self.conditions & found
 
     def _through(self, function: Function) -> None:
-        for op in function.ops:
+        for op in live(function):
             if op.name in ("while", op_families.REGION) or op.name in BRANCHES:
                 self._inside(op)
                 continue

@@ -11,7 +11,7 @@ from hlo_verify.ops.kernels import PRESUMED
 from hlo_verify.program import op_families
 from hlo_verify.program.ir import Function, Op
 from hlo_verify.program.library_calls import LIBRARY_CALLS
-from hlo_verify.program.op_families import communicates, is_new_each_time
+from hlo_verify.program.op_families import communicates, is_new_each_time, live
 from hlo_verify.program.operations import CUSTOM_CALL, TARGETS, Family
 
 
@@ -65,3 +65,24 @@ def test_users_say_what_a_call_computes() -> None:
         assert not communicates(_call("unheard_of"))
     finally:
         custom_calls.forget_custom_call("unheard_of")
+
+
+def _op(name: str, operands: tuple[int, ...], result: int, *regions: Function) -> Op:
+    return Op(name, operands, (result,), (), {}, regions)
+
+
+def test_what_results_hang_on_is_live() -> None:
+    region = Function((), (), (_op("negate", (2,), 9),), (9,))
+    effect = Op("outfeed", (4,), (), (), {})
+    ops = (
+        _op("add", (0, 0), 1),
+        _op("add", (0, 1), 2),
+        _op("multiply", (1, 1), 3),
+        _op("tanh", (0,), 4),
+        _op("exponential", (3,), 5),
+        _op("case", (0,), 6, region),
+    )
+    assert live(Function((0,), (), ops, (6,))) == [ops[0], ops[1], ops[5]]
+    assert live(Function((0,), (), (*ops, effect), (1,))) == [ops[0], ops[3], effect]
+    inside = _op("case", (0,), 7, Function((), (), (effect,), ()))
+    assert live(Function((0,), (), (*ops, inside), (0,))) == [ops[3], inside]
