@@ -20,7 +20,7 @@ from hlo_verify.memory import per_session
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import EXPONENTIAL
-from hlo_verify.terms.keys import Keys, Placed, colors_of, oriented, split
+from hlo_verify.terms.keys import Keys, Placed, colors_of, key_of_addend, key_of_factor, key_of_part, oriented, split
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.side_by_side import on_places
 from hlo_verify.terms.term import (
@@ -29,7 +29,6 @@ from hlo_verify.terms.term import (
     Guard,
     Ix,
     Monomial,
-    Number,
     Poly,
     Read,
     Tensor,
@@ -117,7 +116,8 @@ class _Rebuild:
         free, other = split(e, self.rename)
         if not other:
             return self._slot(e)
-        bound = [expr.scale(self._bound(atom), c) for atom, c in other]
+        in_order = self._in_order(other, key_of_part, lambda item: item[0].uid)
+        bound = [expr.scale(self._bound(atom), c) for atom, c in in_order]
         return expr.add(self._slot(expr.build(e.const, free)), *bound)
 
     def _bound(self, atom: expr.Atom) -> Index:
@@ -166,8 +166,8 @@ class _Rebuild:
 
     def _made(self, p: Poly) -> Poly:
         images: dict[Atom, Poly] = {}  # made in that order, as parameters are numbered
-        for mono, _ in self._in_order(p.items, _key_of_addend, lambda item: _uids(item[0])):
-            for a, _ in self._in_order(mono, _key_of_factor, lambda item: item[0].uid):
+        for mono, _ in self._in_order(p.items, key_of_addend, lambda item: _uids(item[0])):
+            for a, _ in self._in_order(mono, key_of_factor, lambda item: item[0].uid):
                 if a not in images:
                     images[a] = self.atom(a)
         return algebra.with_atoms(p, images.get)
@@ -185,14 +185,6 @@ class _Rebuild:
         return sorted(
             items, key=lambda item: (key(self.keys, item), () if finer is None else key(finer, item), age(item))
         )
-
-
-def _key_of_addend(keys: Keys, item: tuple[Monomial, Number]) -> tuple[Any, ...]:
-    return keys.monomial(item[0]), item[1]
-
-
-def _key_of_factor(keys: Keys, item: tuple[Atom, Number]) -> tuple[Any, ...]:
-    return keys.atom(item[0]), item[1]
 
 
 def _uids(mono: Monomial) -> tuple[int, ...]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
+from typing import Any
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, mix, value_of
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Number, Poly, Read, mix, value_of
 
 
 class Keys:
@@ -91,6 +92,24 @@ def _marked(v: Var, colors: dict[Var, int], bodies: Sequence[Poly]) -> int:
     """The key of bodies in which a variable is told from the others."""
     keys = Keys(colors | {v: mix(colors[v], 0)})
     return mix(*map(keys.poly, bodies))
+
+
+def key_of_addend(keys: Keys, item: tuple[Monomial, Number]) -> tuple[Any, ...]:
+    """What addends are ordered by."""
+    return keys.monomial(item[0]), item[1]
+
+
+def key_of_factor(keys: Keys, item: tuple[Atom, Number]) -> tuple[Any, ...]:
+    """What factors are ordered by."""
+    return keys.atom(item[0]), item[1]
+
+
+def key_of_part(keys: Keys, item: tuple[expr.Atom, int]) -> tuple[Any, ...]:
+    """What the multiples in an index expression are ordered by: digits first, then values of terms."""
+    atom, c = item
+    if isinstance(atom, Opaque) and atom.term is not None:
+        return 1, keys.poly(value_of(atom)), c
+    return 0, keys.index(expr.of_atom(atom), 0), c
 
 
 class Placed(Keys):

@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TypeGuard
 
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Var
+from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, indices, make_poly
+from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, indices, make_poly, value_of
 from hlo_verify.terms.used import used
 
 _DEVICE = "d"
@@ -98,12 +98,15 @@ def _resummed(read: Atom) -> Poly:
 
 
 def _subtracted(atom: Atom) -> Iterable[Digit]:
-    """The digits of two values that an atom's index expressions subtract, or those of what it adds up."""
+    """The digits of two values that an atom's index expressions subtract, those of what is looked up there, or of what
+    it adds up."""
     if isinstance(atom, Apply):
         return _in_terms(atom.args)
     if _is_sum(atom) and any(_is_side(a) for e in indices(atom) for a, _ in e.items):
         return _in_terms((unfold(atom)[1][0],))
-    return (a for e in indices(atom) for a, c in e.items if c < 0 and _is_side(a))
+    parts = [part for e in indices(atom) for part in e.items]
+    looked_up = tuple(value_of(a) for a, _ in parts if isinstance(a, Opaque) and a.operator == "value")
+    return {*(a for a, c in parts if c < 0 and _is_side(a)), *(_in_terms(looked_up) if looked_up else ())}
 
 
 def _is_side(a: expr.Atom) -> TypeGuard[Digit]:
@@ -128,11 +131,16 @@ class _AtPlace(algebra.Substitution):
         self._digit = digit
 
     def index(self, e: Index) -> Index:
-        c = dict(e.items).get(self._digit, 0)
-        if c >= 0:
-            return e
-        rest = expr.build(e.const + c, [item for item in e.items if item[0] is not self._digit])
-        return expr.subtract(rest, expr.scale(expr.of_var(_place()), c))
+        const, rest, there = e.const, list[tuple[expr.Atom, int]](), list[Index]()
+        for atom, c in e.items:
+            if atom is self._digit and c < 0:
+                const += c
+                there.append(expr.scale(expr.of_var(_place()), -c))
+            elif isinstance(atom, Opaque) and atom.operator == "value" and self._digit.var in atom.free:
+                there.append(expr.scale(algebra.as_index(self.poly(value_of(atom)), atom.lo, atom.hi), c))
+            else:
+                rest.append((atom, c))
+        return expr.add(expr.build(const, rest), *there) if there else e
 
     def atom(self, atom: Atom) -> Poly:
         if not _is_sum(atom):
