@@ -55,7 +55,7 @@ def _adds_alone(first: Module | None, second: Module | None) -> bool:
 def proof_by_people(given: Module, partitioned: Module, account: Account) -> tuple[Proof | None, Amplified | None]:
     """A proof of some reading of the modules; or, if none is found, where a reading amplifies roundings."""
     infinite = both_infinite(given, partitioned)
-    proof = infinite and proof_if_alike(*infinite, account)
+    proof = infinite and _proof_at_infinity(*infinite, account)
     if infinite and proof is not None and not are_seen_apart(given, partitioned, account.session):
         return _also_said(proof, *(module.notes for module in infinite)), None
     chosen = both_chosen(given, partitioned)
@@ -63,7 +63,7 @@ def proof_by_people(given: Module, partitioned: Module, account: Account) -> tup
     if proof is None and any(chosen):
         first, second = chosen[0] or given, chosen[1] or partitioned
         infinite = both_infinite(first, second)  # gradients by what is masked are 0 there, and not by a number's
-        proof = infinite and proof_if_alike(*infinite, account)
+        proof = infinite and _proof_at_infinity(*infinite, account)
         first, second = infinite if infinite and proof else (first, second)
         farther = None
         if proof is None:
@@ -74,6 +74,14 @@ def proof_by_people(given: Module, partitioned: Module, account: Account) -> tup
             proof = None
         proof, far = proof and _also_said(proof, first.notes, second.notes), far or farther
     return proof, far
+
+
+def _proof_at_infinity(first: Module, second: Module, account: Account) -> Proof | None:
+    """A proof of modules that are masked by minus infinity, with numbers of one read as those of the other too."""
+    proof = proof_if_alike(first, second, account)
+    if proof is None and is_global(second):
+        proof, _ = _proof_of_numbers(first, second, _as_a_pair, account)
+    return proof
 
 
 def _proof_as_masked(given: Module, partitioned: Module, account: Account) -> tuple[Proof | None, Amplified | None]:

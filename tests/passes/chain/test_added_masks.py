@@ -12,6 +12,7 @@ import pytest
 from jax import lax
 from jax.sharding import PartitionSpec as P
 
+import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.passes.chain.added_masks import with_chosen_masks
 from hlo_verify.passes.load.load import load
@@ -120,6 +121,18 @@ def test_gradients(name: str) -> None:
 def test_gradients_of_what_is_wrong(name: str) -> None:
     found = report(gradients(attention(INFINITE)), gradients(WRONG[name]), X, X, X, X)
     assert found.verdict is not Verdict.PROVED, found
+
+
+@pytest.mark.parametrize("scale", [3**-0.5, 0.577])
+def test_gradients_of_scores_by_a_root(scale: float) -> None:
+    """What masks is read otherwise, and so is the number that scores are multiplied by: a rounding of the root of 3."""
+
+    def whole(q: jax.Array, k: jax.Array, v: jax.Array) -> jax.Array:
+        return jax.nn.softmax(jnp.where(KEEP, q @ k.T / np.sqrt(np.float32(3)), INFINITE), -1) @ v
+
+    local = on_queries(ADDED["a choice"], -1e9, scale=scale)
+    found = hlo_verify.check(gradients(whole), gradients(local), X, X, X, X, refute=False, time_limit=60)
+    assert (found.verdict is Verdict.PROVED) == (scale == 3**-0.5), found
 
 
 @pytest.mark.parametrize("name", HARMFUL)
