@@ -1,6 +1,7 @@
 """Sums over equal ranges as one sum: the body that has to vanish for them to cancel.
 
     sum i. f(i)  -  sum j. g(j)  =  sum i. (f(i) - g(i))
+    c * sum i. f(i)              =  sum i. c*f(i)               where c is no infinity, or each f(i) is positive
 
 Which variable of one is which of another is tried: a wrong way costs time and proves nothing.
 """
@@ -13,8 +14,9 @@ from math import prod
 
 from hlo_verify.equality.alignment import alignments, frame_of
 from hlo_verify.equality.effort import Effort
-from hlo_verify.terms import algebra
+from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.term import ZERO, Monomial, Number, Poly, Read
 
 Part = tuple[Monomial, Number, Read]
@@ -22,9 +24,23 @@ Part = tuple[Monomial, Number, Read]
 
 
 def sum_of(mono: Monomial) -> Read | None:
-    """The one sum among a monomial's factors."""
+    """The one sum among a monomial's factors, where these may as well be factors of its elements: of elements 2, -1 an
+    infinity is none, as it makes of their sum an infinity, and of themselves two that are no number together."""
     sums = [a for a, n in mono if isinstance(a, Read) and a.tensor.kind == "sum" and n == 1]
-    return sums[0] if len(sums) == 1 else None
+    if len(sums) != 1 or (
+        any(a.doubt & INFINITE for a, _ in mono if a is not sums[0]) and not _is_of_positive(sums[0])
+    ):
+        return None
+    return sums[0]
+
+
+def _is_of_positive(read: Read) -> bool:
+    """Whether a sum is of positive numbers, one at least, that no condition leaves out."""
+    source = read.tensor
+    of_numbers = not any(body.doubt & INFINITE for body in source.bodies)
+    return (
+        of_numbers and all(v.size for v in source.bound) and all(signs.of(p) == signs.POSITIVE for p in source.bodies)
+    )
 
 
 def as_one_sum(parts: list[Part], effort: Effort) -> Iterator[Poly]:
