@@ -129,19 +129,95 @@ def test_what_is_no_number_is_asked_for() -> None:
     assert verdict(whole, lambda s, v: attention(mask, own(), s, v)) is Verdict.UNKNOWN
 
 
-@pytest.mark.parametrize("function", [jnp.log, lax.rsqrt, lambda s: jnp.sqrt(s - 1e-3), lambda s: jnp.fmod(1.0, s)])
-def test_other_functions_outside_of_their_domains(function: Callable[[jax.Array], jax.Array]) -> None:
+OUTSIDE: dict[str, Callable[[jax.Array], jax.Array]] = {
+    "logarithm": jnp.log,
+    "inverse root": lax.rsqrt,
+    "root of less": lambda s: jnp.sqrt(s - 1e-3),
+    "remainder": lambda s: jnp.fmod(1.0, s),
+    "one by a root": lambda s: 1 / jnp.sqrt(s),
+    "power": lambda s: s**-0.5,
+    "power of itself": lambda s: s ** (s - 1),
+    "root of a cube": lambda s: 1 / jnp.cbrt(s),
+    "digamma": lax.digamma,
+    "logarithm of gamma": lax.lgamma,
+    "area tangent": lambda s: jnp.arctanh(1 / (1 + s)),
+    "arc sine": lambda s: jnp.arcsin(s - 2),
+    "inverse error function": lambda s: lax.erf_inv(1 + s),
+    "logarithm of a logarithm": lambda s: jnp.log(jnp.log1p(s)),
+    "one by an exponential less one": lambda s: 1 / jnp.expm1(s),
+    "one by the least": lambda s: 1 / jnp.minimum(s, 1),
+    "one by a sigmoid": lambda s: 1 / (jax.nn.sigmoid(s) - 0.5),
+}
+"""Functions of what is left of a row, that have no number where nothing is."""
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+def test_other_functions_outside_of_their_domains(name: str) -> None:
     mask, _ = MASKS["before"]
 
-    def rows(rows: jax.Array, s: jax.Array) -> jax.Array:
-        found = function(kept(mask, rows, jnp.arange(SIZE), s).sum(1))
+    def left(rows: jax.Array, s: jax.Array) -> jax.Array:
+        return OUTSIDE[name](kept(mask, rows, jnp.arange(SIZE), s).sum(1))
+
+    assert_no_number_stays(left)
+
+
+def assert_no_number_stays(left: Callable[[jax.Array, jax.Array], jax.Array]) -> None:
+    """What is computed of rows is the same on devices, and not what a device makes 0 where it is none, or the reference
+    does."""
+
+    def zeroed(rows: jax.Array, s: jax.Array) -> jax.Array:
+        found = left(rows, s)
         return jnp.where(jnp.isnan(found) | jnp.isinf(found), 0, found)
 
-    def local(s: jax.Array, v: jax.Array) -> jax.Array:
-        return function(kept(mask, own(), jnp.arange(SIZE), s).sum(1))
+    def of(
+        whole: Callable[[jax.Array, jax.Array], jax.Array], local: Callable[[jax.Array, jax.Array], jax.Array]
+    ) -> Verdict:
+        return verdict(lambda s, v: whole(jnp.arange(SIZE), s), lambda s, v: local(own(), s))
 
-    assert verdict(lambda s, v: rows(jnp.arange(SIZE), s), lambda s, v: rows(own(), s)) is Verdict.PROVED
-    assert verdict(lambda s, v: rows(jnp.arange(SIZE), s), local) is Verdict.UNKNOWN
+    assert of(left, left) is Verdict.PROVED
+    assert of(zeroed, zeroed) is Verdict.PROVED
+    assert of(zeroed, left) is Verdict.UNKNOWN
+    assert of(left, zeroed) is Verdict.UNKNOWN
+
+
+TABLE = np.arange(SIZE * SIZE, dtype=np.float32).reshape(SIZE, SIZE) * (np.arange(SIZE)[:, None] != 5) * 0.37
+CONSTANTS: dict[str, Callable[[jax.Array, jax.Array], jax.Array]] = {
+    "weights of a row": lambda rows, s: 1 / (jnp.asarray(TABLE)[rows] * jnp.exp(s)).sum(1),
+    "sizes of weights": lambda rows, s: jnp.log(jnp.sqrt((jnp.abs(jnp.asarray(TABLE))[rows] * jnp.exp(s)).sum(1))),
+    "one weight": lambda rows, s: 1 / (jnp.asarray(TABLE[:, 1])[rows] * jnp.exp(s[:, 0])),
+    "places": lambda rows, s: 1 / ((rows - 3) * jnp.exp(s[:, 0])),
+    "logarithm of places": lambda rows, s: jnp.log((rows - 3) * jnp.exp(s[:, 0])),
+    "greatest": lambda rows, s: 1 / kept(MASKS["before"][0], rows, jnp.arange(SIZE), s).max(1),
+    "a norm": lambda rows, s: 1 / jnp.sqrt(kept(MASKS["before"][0], rows, jnp.arange(SIZE), s).var(1)),
+    "beside a greatest that is masked": lambda rows, s: 1 / in_units_of_the_greatest(rows, s),
+    "mixed": lambda rows, s: jnp.sqrt(jnp.where(rows > 2, jnp.exp(s[:, 0]), -1)),
+}
+"""What is left of rows that constants and places make 0, at some of them."""
+
+
+def in_units_of_the_greatest(rows: jax.Array, s: jax.Array) -> jax.Array:
+    mask = jnp.arange(SIZE)[None, :] < rows[:, None]
+    greatest = jnp.maximum(jnp.where(mask, s, -jnp.inf).max(1, keepdims=True), 0)
+    return jnp.where(mask, jnp.exp(s - greatest), 0).sum(1)
+
+
+@pytest.mark.parametrize("name", CONSTANTS)
+def test_rows_that_constants_make_zero(name: str) -> None:
+    assert_no_number_stays(CONSTANTS[name])
+
+
+@pytest.mark.parametrize("function", [lambda s: jnp.sqrt(1 + s), lambda s: 1 / (1 + jnp.sqrt(s)), jnp.tanh])
+def test_functions_of_nothing_that_are_numbers(function: Callable[[jax.Array], jax.Array]) -> None:
+    """A device may well ask whether they are."""
+    mask, _ = MASKS["before"]
+
+    def left(rows: jax.Array, s: jax.Array) -> jax.Array:
+        return function(kept(mask, rows, jnp.arange(SIZE), s).sum(1))
+
+    def numbers(s: jax.Array, v: jax.Array) -> jax.Array:
+        return jnp.where(jnp.isfinite(left(own(), s)), left(own(), s), 0)
+
+    assert verdict(lambda s, v: left(jnp.arange(SIZE), s), numbers) is Verdict.PROVED
 
 
 def test_rows_that_are_never_empty() -> None:

@@ -1,28 +1,32 @@
 """Functions that are outside of their domains at some place, whatever the arguments are.
 
     1 / sum k<8. [k < i]*exp(s[k])        at i = 0, where no element is left
+    log(sqrt(sum k<8. c[i,k]*exp(s[k])))  at the i for which the constant c[i,k] is 0 for all k
 
 That a program is given no inputs for which it divides by 0 says nothing of such a place: there every input does. What
-it makes is the program's own, as `1/0` is.
+it makes is the program's own, as `1/0` is. Places are looked at where conditions and constants make what is added up
+vanish: what is left there is a number, or has a sign, whatever the arguments are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from math import prod
+from typing import TypeGuard
 
 import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import UNBOUNDED, Digit, Index, Opaque, Var
-from hlo_verify.index.tables import Ints
+from hlo_verify.index.tables import Bools, Ints
 from hlo_verify.limits import limit_of
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import signs
-from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import Function
-from hlo_verify.terms.signs import NEGATIVE, POSITIVE, ZERO
+from hlo_verify.terms.conditions import Conditions
+from hlo_verify.terms.doubts import INFINITE, has_value_of_numbers, is_of_constants, is_partial
+from hlo_verify.terms.functions import EXTREMA, Function
+from hlo_verify.terms.signs import NEGATIVE, ZERO
 from hlo_verify.terms.term import ZERO as NOTHING
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, Tensor, make_read
 
@@ -34,20 +38,41 @@ _OUTSIDE: Mapping[str, int] = {
     "rsqrt": NEGATIVE | ZERO,
     "sqrt": NEGATIVE,
 }
-"""The signs of their last argument for which functions have no number as their value."""
+"""The signs of their last argument for which functions have no number as their value; of others nothing is known."""
 
-_SUMS = ("sum", "term")
+_VANISHING = ("sum", "term", "product", *EXTREMA)
+"""Definitions that are 0 where all that they are of is."""
 
 _PLACE = "edge"
 """Of the variables that places are in at which elements are looked at."""
 
+Place = Mapping[Var, Index]
 
+
+@once_a_session
 def is_outside_somewhere(function: Function, args: tuple[Poly, ...]) -> bool:
     """Whether a function of those terms has no number as its value at some place, whatever the arguments are."""
-    outside = _OUTSIDE.get(function.name)
-    if outside is None or not _may_be_left(args[-1], outside):
+    if not args or not is_partial(function):
         return False
-    return any(not signs.of(p) & ~outside for p in at_edges(args[-1]))
+    if _is_outside(function, args):
+        return True
+    return _may_be_outside_of(function, args) and any(_is_outside(function, there) for there in at_edges(args))
+
+
+@once_a_session
+def is_known_somewhere(p: Poly) -> bool:
+    """Whether a term, which is none of constants, is one at some place, whatever the arguments are."""
+    return _may_be_known(p) and not is_of_constants(p) and any(is_of_constants(q) for (q,) in at_edges((p,)))
+
+
+def _is_outside(function: Function, args: tuple[Poly, ...]) -> bool:
+    """Whether it has none at a place, of what is left there."""
+    if any(arg.doubt & INFINITE for arg in args):
+        return True
+    if all(map(is_of_constants, args)):
+        return not has_value_of_numbers(function, args)
+    outside = _OUTSIDE.get(function.name)
+    return outside is not None and not signs.of(args[-1]) & ~outside
 
 
 @once_a_session
@@ -82,8 +107,7 @@ def _may_have_some(source: Tensor) -> bool:
 def _may_be_outside(p: Poly) -> bool:
     for atom in (atom for mono, _ in p.items for atom, _ in mono if atom.doubt):
         if isinstance(atom, Apply):
-            outside = _OUTSIDE.get(atom.function.name)
-            if outside is not None and _may_be_left(atom.args[-1], outside):
+            if is_partial(atom.function) and _may_be_outside_of(atom.function, atom.args):
                 return True
             if any(map(_may_be_outside, atom.args)):
                 return True
@@ -92,19 +116,77 @@ def _may_be_outside(p: Poly) -> bool:
     return False
 
 
-def _may_be_left(p: Poly, outside: int) -> bool:
-    """Whether nothing may be left of a term somewhere but a number, of which functions are not defined either."""
-    left = sum(c for mono, c in p.items if not mono)
-    sign = NEGATIVE if left < 0 else ZERO if not left else POSITIVE
-    return bool(sign & outside) and all(_may_vanish(mono) for mono, _ in p.items if mono)
+def _may_be_outside_of(function: Function, args: Sequence[Poly]) -> bool:
+    """Whether all that the arguments of a program decide may be left out somewhere of what a function is of."""
+    return bool(args) and all(map(_may_be_known, args[-1:] if function.name in _OUTSIDE else args))
+
+
+@once_a_session
+def _may_be_known(p: Poly) -> bool:
+    """Whether nothing may be left of a term somewhere but constants, and functions of them."""
+    return _may_be_left_with(
+        p, lambda mono: _may_vanish(mono) or all(_may_be_constant(a) for a, _ in mono if not a.boolean)
+    )
+
+
+def _may_be_left_with(p: Poly, is_left: Callable[[Monomial], bool]) -> bool:
+    """Whether conditions on places may leave such products of a term alone: of one in cases that exclude one another,
+    there is one left everywhere."""
+    others = [
+        (tuple(item for item in mono if isinstance(item[0], Guard) or not item[0].boolean), c)
+        for mono, c in p.items
+        if not is_left(mono)
+    ]
+    held = [[item for item in mono if item[0].boolean] for mono, _ in others]
+    if not others or not all(held):
+        return not others
+    conditions = Conditions.of(held)
+    return conditions.count > limit_of("sign_cases") or not all(
+        case.coefficients(others) for case in conditions.cases()
+    )
+
+
+def _may_be_constant(atom: Atom) -> bool:
+    if isinstance(atom, Apply):
+        return all(map(_may_be_known, atom.args))
+    return isinstance(atom, Read) and atom.tensor.kind == "term" and all(map(_may_be_known, atom.tensor.bodies))
 
 
 def _may_vanish(mono: Monomial) -> bool:
-    return any(_is_condition(a) or (isinstance(a, Read) and _may_be_empty(a.tensor)) for a, _ in mono)
+    """Whether a factor of a product that is no guard may be 0 somewhere."""
+    return any(
+        (_is_condition(a) and not isinstance(a, Guard))
+        or (isinstance(a, Read) and _may_be_empty(a.tensor))
+        or _is_of_nothing(a)
+        for a, _ in mono
+    )
+
+
+def _is_of_nothing(atom: Atom) -> bool:
+    """Whether an atom is a function of what may vanish, as the absolute value of a constant's elements is."""
+    return isinstance(atom, Apply) and bool(atom.args) and all(map(_all_may_vanish, atom.args))
+
+
+@once_a_session
+def _all_may_vanish(p: Poly) -> bool:
+    return _may_be_left_with(p, _may_vanish)
 
 
 def _is_condition(atom: Atom) -> bool:
-    return isinstance(atom, Guard) or (isinstance(atom, Ix) and _table(atom) is not None)
+    """Whether an atom is 0 at some places, whatever the arguments are."""
+    if isinstance(atom, Ix):
+        return _table(atom) is not None or all(isinstance(part, Digit) for part, _ in atom.index.items)
+    return isinstance(atom, Guard) or _has_zeros(atom)
+
+
+def _has_zeros(atom: Atom) -> TypeGuard[Read]:
+    """Whether an atom is an element of a constant, some of which are 0."""
+    return isinstance(atom, Read) and atom.tensor.values is not None and not _nonzero(atom.tensor).all()
+
+
+@once_a_session
+def _nonzero(source: Tensor) -> Bools:
+    return np.asarray(source.values, bool)
 
 
 def _table(atom: Ix) -> Opaque | None:
@@ -117,34 +199,54 @@ def _table(atom: Ix) -> Opaque | None:
 
 @once_a_session
 def _may_be_empty(source: Tensor) -> bool:
-    """Whether all that a sum adds up is under conditions, so that nothing may be left of it."""
-    return source.kind in _SUMS and all(_may_vanish(mono) for body in source.bodies for mono, _ in body.items)
+    """Whether all that a sum adds up may be 0 at a place, or what an extremum is of, so that nothing is left of it."""
+    return source.kind in _VANISHING and all(map(_all_may_vanish, source.bodies))
 
 
 @once_a_session
-def at_edges(p: Poly) -> tuple[Poly, ...]:
-    """A term at places on either side of which its conditions hold, or those of what it adds up, and as it is; less the
-    sums of which nothing is left there. Variables on which there is no condition are left as they are."""
-    edges = (place for form, at in _edges(p) if (place := _where(form, at)))
+def at_edges(terms: tuple[Poly, ...]) -> tuple[tuple[Poly, ...], ...]:
+    """Terms at places on either side of which their conditions hold, or those of what they add up, and as they are;
+    less the sums of which nothing is left there. Variables on which there is no condition are left as they are."""
+    own = frozenset(v for p in terms for v in p.free if v.size < UNBOUNDED)
+    edges = filter(None, map(_where, _edges(terms, own)))
     places = dict.fromkeys(((), *islice(edges, limit_of("finite_elements"))))
-    return tuple(_less_empty(p, dict(place)) for place in places)
+    return tuple(tuple(_at(p, dict(place)) for p in terms) for place in places)
 
 
-def _edges(p: Poly) -> Iterator[tuple[Index, int]]:
-    """The parts of conditions that hang on a term's own variables, with the values beyond which a condition holds for
-    no bound variable, and the least and greatest; and those of places at which a table holds nothing but 0."""
-    for atom in dict.fromkeys(_conditions(p)):
+Edge = tuple[tuple[Index, int], ...]
+"""Forms, with the values that they have at a place."""
+
+
+def _edges(terms: Sequence[Poly], own: Set[Var]) -> Iterator[Edge]:
+    """The parts of conditions that hang on terms' own variables, with the values beyond which a condition holds for no
+    bound variable, and the least and greatest; and those of places at which a table holds nothing but 0."""
+    for atom in dict.fromkeys(atom for p in terms for atom in _conditions(p)):
         if isinstance(atom, Guard):
-            form, rest = _own(atom.form, p)
-            yield from ((form, end) for end in (form.lo, form.hi))
-            yield from ((form, end - 1 - rest.hi) for end in (atom.lo,) if end is not None)
-            yield from ((form, end + 1 - rest.lo) for end in (atom.hi,) if end is not None)
-        elif isinstance(atom, Ix) and (table := _table(atom)) is not None:
-            form, rest = _own(table.exprs[0], p)
+            form, rest = _parted(atom.form, own)
+            ends = [form.lo, form.hi]
+            ends += [end - 1 - rest.hi for end in (atom.lo,) if end is not None]
+            ends += [end + 1 - rest.lo for end in (atom.hi,) if end is not None]
+            yield from (((form, end),) for end in ends)
+        elif isinstance(atom, Read):
+            yield from _zeros(atom, own)
+        elif isinstance(atom, Ix) and (table := _table(atom)) is None:
+            form, rest = _parted(atom.index, own)
+            yield from (((form, end),) for end in (-rest.const, form.lo, form.hi) if not rest.items)
+        elif isinstance(atom, Ix) and table is not None:
+            form, rest = _parted(table.exprs[0], own)
             entries = np.array(list(map(bool, table.args[0])))
             places = range(max(form.lo, -rest.lo), min(form.hi, len(entries) - 1 - rest.hi) + 1)
             beside = _values(rest) if places else np.array([], int)
-            yield from ((form, k) for k in places if not entries[k + beside].any())
+            yield from (((form, k),) for k in places if not entries[k + beside].any())
+
+
+def _zeros(atom: Read, own: Set[Var]) -> Iterator[Edge]:
+    """Where a constant is 0 whatever the other variables are."""
+    parts = [_parted(e, own) for e in atom.indices]
+    others = tuple(n for n, (_, rest) in enumerate(parts) if rest.items)
+    left = [part for n, part in enumerate(parts) if n not in others]
+    for at in np.argwhere(~_nonzero(atom.tensor).any(axis=others)):
+        yield tuple((form, int(k) - rest.const) for (form, rest), k in zip(left, at, strict=True))
 
 
 def _values(e: Index) -> Ints:
@@ -157,24 +259,27 @@ def _values(e: Index) -> Ints:
     return found
 
 
-def _own(e: Index, p: Poly) -> tuple[Index, Index]:
-    """The part of an expression that is made of digits of a term's own variables, and the rest of it."""
-    own = [
-        (atom, c) for atom, c in e.items if isinstance(atom, Digit) and atom.var in p.free and atom.var.size < UNBOUNDED
-    ]
-    form = expr.build(0, own)
+def _parted(e: Index, own: Set[Var]) -> tuple[Index, Index]:
+    """The part of an expression that is made of digits of terms' own variables, and the rest of it."""
+    form = expr.build(0, [(atom, c) for atom, c in e.items if isinstance(atom, Digit) and atom.var in own])
     return form, expr.subtract(e, form)
 
 
-def _conditions(p: Poly) -> Iterator[Atom]:
-    """The conditions on what a term adds up, and on that of its sums."""
-    for mono, _ in p.items:
-        for atom, _ in mono:
-            if _is_condition(atom):
-                yield atom
-            elif isinstance(atom, Read) and _may_be_empty(atom.tensor):
-                for body in _bodies(atom):
-                    yield from _conditions(body)
+@once_a_session
+def _conditions(p: Poly) -> tuple[Atom, ...]:
+    """The conditions on what a term adds up, on that of its sums, and of what functions are of."""
+    found: dict[Atom, None] = {}
+    for atom in (atom for mono, _ in p.items for atom, _ in mono):
+        inside: Sequence[Poly] = ()
+        if _is_condition(atom):
+            found[atom] = None
+        elif isinstance(atom, Apply):
+            inside = atom.args
+        elif isinstance(atom, Read) and (_may_be_empty(atom.tensor) or _may_be_constant(atom)):
+            inside = _bodies(atom)
+        for part in inside:
+            found.update(dict.fromkeys(_conditions(part)))
+    return tuple(found)
 
 
 @once_a_session
@@ -184,30 +289,51 @@ def _bodies(read: Read) -> tuple[Poly, ...]:
     return unfold(read)[1]
 
 
-def _where(form: Index, value: int) -> tuple[tuple[Var, Index], ...]:
-    """A place at which a form has a value, or none where that is not found: digits, from the one that counts most."""
-    left, places = value - form.const, dict[Var, int]()
-    digits = sorted(form.items, key=lambda item: -abs(item[1]))
-    for n, (atom, c) in enumerate(digits):
-        assert isinstance(atom, Digit)
-        least = sum(min(k * a.lo, k * a.hi) for a, k in digits[n + 1 :])
-        digit = min(max((left - least) // c, atom.lo), atom.hi)
-        left -= c * digit
-        places[atom.var] = places.get(atom.var, 0) + digit * atom.low
-    if left or any(n >= v.size for v, n in places.items()):
-        return ()
-    return tuple((v, expr.constant(n)) for v, n in places.items())
+def _where(edge: Edge) -> tuple[tuple[Var, Index], ...]:
+    """A place at which forms have their values, or none where that is not found: digits, from the one that counts
+    most."""
+    places = dict[Var, int]()
+    for form, value in edge:
+        left = value - form.const
+        digits = sorted(form.items, key=lambda item: -abs(item[1]))
+        for n, (atom, c) in enumerate(digits):
+            assert isinstance(atom, Digit)
+            least = sum(min(k * a.lo, k * a.hi) for a, k in digits[n + 1 :])
+            digit = min(max((left - least) // c, atom.lo), atom.hi)
+            left -= c * digit
+            places[atom.var] = places.get(atom.var, 0) + digit * atom.low
+        if left:
+            return ()
+    return (
+        () if any(n >= v.size for v, n in places.items()) else tuple((v, expr.constant(n)) for v, n in places.items())
+    )
 
 
-def _less_empty(p: Poly, place: Mapping[Var, Index]) -> Poly:
+def _at(p: Poly, place: Place) -> Poly:
     """A term at a place, less the sums in it that add up nothing there."""
+    from hlo_verify.terms.substitution import substitute  # made of terms
+
+    return _less_empty(substitute(p, place) if place else p)
+
+
+@once_a_session
+def _less_empty(p: Poly) -> Poly:
     from hlo_verify.terms.products import with_atoms  # made of terms
-    from hlo_verify.terms.substitution import substitute
 
-    return with_atoms(substitute(p, place), _if_empty)
+    return with_atoms(p, _if_empty)
 
 
+@once_a_session
 def _if_empty(atom: Atom) -> Poly | None:
-    if not isinstance(atom, Read) or not _may_be_empty(atom.tensor):
+    from hlo_verify.terms.laws import apply  # made of terms
+
+    if isinstance(atom, Apply):
+        args = tuple(map(_less_empty, atom.args))
+        return None if args == atom.args else apply(atom.function, args)
+    if _has_zeros(atom):
+        here = tuple(slice(None) if e.items else e.const for e in atom.indices)
+        return None if _nonzero(atom.tensor)[here].any() else NOTHING
+    if not isinstance(atom, Read) or not (_may_be_empty(atom.tensor) or _may_be_constant(atom)):
         return None
-    return NOTHING if all(_less_empty(body, {}) is NOTHING for body in _bodies(atom)) else None
+    (left,) = map(_less_empty, _bodies(atom))
+    return left if atom.tensor.kind == "term" or left is NOTHING else None

@@ -92,15 +92,20 @@ def of_function(function: Function, args: tuple[Poly, ...]) -> int:
         return 0
     if domain is _everywhere or domain(args, signs.of):
         return inherited
-    if not all(map(_is_of_constants, args)):
+    if not all(map(is_of_constants, args)):
         from hlo_verify.terms.certain_poles import is_outside_somewhere  # made of terms
 
         return inherited | UNDEFINED | (INFINITE if is_outside_somewhere(function, args) else 0)
-    return inherited if not inherited and domain(args, values.signs_of_numbers) else inherited | INFINITE
+    return inherited if not inherited and has_value_of_numbers(function, args) else inherited | INFINITE
+
+
+def has_value_of_numbers(function: Function, args: tuple[Poly, ...]) -> bool:
+    """Whether balls of terms that are made of numbers alone show that a function has a value for them."""
+    return _domain(function)(args, values.signs_of_numbers)
 
 
 @once_a_session
-def _is_of_constants(p: Poly) -> bool:
+def is_of_constants(p: Poly) -> bool:
     """Whether no argument takes part in a term, but places and constants alone: what comes of it is the program's."""
     from hlo_verify.terms.term import Apply, Read, indices
 
@@ -108,7 +113,7 @@ def _is_of_constants(p: Poly) -> bool:
         parts = atom.args if isinstance(atom, Apply) else atom.tensor.bodies if isinstance(atom, Read) else ()
         if isinstance(atom, Read) and not parts and atom.tensor.kind != "constant":
             return False
-        if not all(map(_is_of_constants, parts)) or not all(map(_is_of_places, indices(atom))):
+        if not all(map(is_of_constants, parts)) or not all(map(_is_of_places, indices(atom))):
             return False
     return True
 
@@ -117,7 +122,7 @@ def _is_of_places(e: Index) -> bool:
     from hlo_verify.terms.term import value_of
 
     opaque = [atom for atom, _ in e.items if isinstance(atom, Opaque)]
-    known = all(_is_of_constants(value_of(atom)) for atom in opaque if atom.term is not None)
+    known = all(is_of_constants(value_of(atom)) for atom in opaque if atom.term is not None)
     return known and all(_is_of_places(inner) for atom in opaque for inner in atom.exprs)
 
 

@@ -18,7 +18,7 @@ from hlo_verify.index.expr import Var
 from hlo_verify.limits import limit_of
 from hlo_verify.memory import per_session
 from hlo_verify.terms.addition import scale
-from hlo_verify.terms.certain_poles import has_some
+from hlo_verify.terms.certain_poles import has_some, is_outside_somewhere
 from hlo_verify.terms.doubts import INFINITE, NUMBER
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
@@ -76,7 +76,9 @@ class Finite:
                 return all(map(self.never_above, atom.args)) and any(map(self.surely, atom.args))
             if atom.function in (EXPONENTIAL, INFINITE_EXPONENTIAL):
                 return self.never_above(atom.args[0])
-            return any(map(self._shows_one, atom.args)) and all(map(self.surely, atom.args))
+            if not any(map(self._shows_one, atom.args)) or not all(map(self.surely, atom.args)):
+                return False
+            return not is_outside_somewhere(atom.function, atom.args)
         if not isinstance(atom, Read) or not atom.tensor.bodies or has_some(atom):
             return False
         return self._is_defined(atom)

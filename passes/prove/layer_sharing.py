@@ -44,6 +44,7 @@ from hlo_verify.program.ir import Function, Name, Op, captured
 from hlo_verify.program.op_families import CONTROL
 from hlo_verify.report import Stage
 from hlo_verify.terms import algebra, doubts
+from hlo_verify.terms.certain_poles import is_known_somewhere
 from hlo_verify.terms.definitions import define, stood_in
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.substitution import seal
@@ -329,8 +330,8 @@ class Sharing:
         return found
 
     def _at_boundary(self, value: Value, key: Key, k: int, merged: tuple[Tensor, ...]) -> Value:
-        """A logical value as a leaf of its own."""
-        source = definition(value)
+        """A logical value as a leaf of its own, of which it is known nowhere what it is."""
+        source = None if is_known_somewhere(value.term) else definition(value)
         selectors = self._selectors(value, merged, key)
         if source is None or not selectors:
             return value

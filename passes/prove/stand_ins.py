@@ -21,6 +21,7 @@ from hlo_verify.ops.values import Value, positions
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import TensorType
 from hlo_verify.terms import algebra, signs
+from hlo_verify.terms.certain_poles import is_known_somewhere
 from hlo_verify.terms.doubts import is_defined_there
 from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.renaming import Leaves, Renaming
@@ -47,7 +48,7 @@ class StandIns:
             is_sum = len(term.items) > 1 and is_float(value.type.dtype) and any(r.tensor.bodies for r in reads(term))
             if not is_sum or signs.of(term) != signs.REAL or not is_defined_there(term):
                 return None
-            if not if_unknown_may_be().surely(term):
+            if not if_unknown_may_be().surely(term) or is_known_somewhere(term):
                 return None
             name = f"value {len(self._values)}"
             stand = tensor("argument", name, value.type.dtype, value.shape, doubt=0)
