@@ -164,7 +164,9 @@ def _may_vanish(mono: Monomial) -> bool:
 
 def _is_of_nothing(atom: Atom) -> bool:
     """Whether an atom is a function of what may vanish, as the absolute value of a constant's elements is."""
-    return isinstance(atom, Apply) and bool(atom.args) and all(map(_all_may_vanish, atom.args))
+    if not isinstance(atom, Apply) or atom.function.properties.positive:
+        return False
+    return bool(atom.args) and all(map(_all_may_vanish, atom.args))
 
 
 @once_a_session
