@@ -15,23 +15,35 @@ from math import prod
 from hlo_verify.equality.alignment import alignments, frame_of
 from hlo_verify.equality.effort import Effort
 from hlo_verify.terms import algebra, signs
+from hlo_verify.terms.certain_poles import at_edges
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.term import ZERO, Monomial, Number, Poly, Read
+from hlo_verify.terms.doubts import INFINITE, is_of_constants
+from hlo_verify.terms.functions import INVERSE
+from hlo_verify.terms.term import ZERO, Apply, Atom, Monomial, Number, Poly, Read
 
 Part = tuple[Monomial, Number, Read]
 """A product, its coefficient, and the one sum among its factors."""
 
 
 def sum_of(mono: Monomial) -> Read | None:
-    """The one sum among a monomial's factors, where these may as well be factors of its elements: of elements 2, -1 an
-    infinity is none, as it makes of their sum an infinity, and of themselves two that are no number together."""
+    """The one sum among a monomial's factors."""
     sums = [a for a, n in mono if isinstance(a, Read) and a.tensor.kind == "sum" and n == 1]
-    if len(sums) != 1 or (
-        any(a.doubt & INFINITE for a, _ in mono if a is not sums[0]) and not _is_of_positive(sums[0])
-    ):
-        return None
-    return sums[0]
+    return sums[0] if len(sums) == 1 else None
+
+
+def infinite_beside(mono: Monomial, read: Read) -> Monomial:
+    """The factors of a sum that are none of its elements: of elements 2, -1 an infinity makes an infinity of the sum,
+    and of themselves two that are no number together. Sums of which all have the same are compared without."""
+    infinite = tuple(item for item in mono if item[0] is not read and _may_be_infinite(item[0]))
+    return () if infinite and _is_of_positive(read) else infinite
+
+
+def _may_be_infinite(atom: Atom) -> bool:
+    """Whether a factor may be an infinity: of what is divided by, that is so where nothing is left of it for any
+    argument, and else a program is given no inputs for which it is 0."""
+    if not atom.doubt & INFINITE or not isinstance(atom, Apply) or atom.function != INVERSE:
+        return bool(atom.doubt & INFINITE)
+    return is_of_constants(atom.args[0]) or any(left is ZERO for (left,) in at_edges(atom.args))
 
 
 def _is_of_positive(read: Read) -> bool:
@@ -45,7 +57,7 @@ def _is_of_positive(read: Read) -> bool:
 
 def as_one_sum(parts: list[Part], effort: Effort) -> Iterator[Poly]:
     """The body that has to vanish under the sum, for every way of aligning bound variables with those of the finest,
-    while there is effort left."""
+    while there is effort left. Of all parts the infinite factors (`infinite_beside`) are the same."""
     ways = effort.session.limits.alignments
     first = max(range(len(parts)), key=lambda n: len(parts[n][2].tensor.bound))
     variables, (body, *_) = unfold(parts[first][2])
@@ -61,5 +73,7 @@ def as_one_sum(parts: list[Part], effort: Effort) -> Iterator[Poly]:
             return
         total = ZERO
         for (mono, c, read), own in zip(parts, bodies, strict=True):
-            total = algebra.add(total, algebra.scale(algebra.product_with(mono, {read: own}.get), c))
+            infinite = infinite_beside(mono, read)
+            inside = tuple(item for item in mono if item not in infinite)
+            total = algebra.add(total, algebra.scale(algebra.product_with(inside, {read: own}.get), c))
         yield total

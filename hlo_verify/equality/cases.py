@@ -20,7 +20,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from hlo_verify.equality import decided_places, known_numbers, multisets, of_functions, settling, thresholds
-from hlo_verify.equality.aligned_sums import Part, as_one_sum, sum_of
+from hlo_verify.equality.aligned_sums import Part, as_one_sum, infinite_beside, sum_of
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.opening import opened, without_common_sums, without_name
 from hlo_verify.equality.prefixes import by_parts
@@ -178,20 +178,21 @@ def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
     Where they are over two numbers of values, the longer ones may be what the others add up turn by turn.
     """
     p = without_common_sums(p)
-    groups: dict[int, list[Part]] = {}
+    groups: dict[tuple[int, Monomial], list[Part]] = {}
     rest: dict[Monomial, Number] = {}
     for mono, c in p.items:
         read = sum_of(mono)
         if read is None:
             rest[mono] = c
         else:
-            groups.setdefault(prod(v.size for v in read.tensor.bound), []).append((mono, c, read))
-    alike = any(len({read.tensor for _, _, read in parts}) > 1 for parts in groups.values())
-    if alike and all(_vanish_together(parts, ZERO, effort, depth - 1) for parts in groups.values()):
+            alike = prod(v.size for v in read.tensor.bound), infinite_beside(mono, read)
+            groups.setdefault(alike, []).append((mono, c, read))
+    are_some = any(len({read.tensor for _, _, read in parts}) > 1 for parts in groups.values())
+    if are_some and all(_vanish_together(parts, ZERO, effort, depth - 1) for parts in groups.values()):
         if vanishes(algebra.build(rest), effort, depth - 1):
             return True
-    elif alike and rest and len(groups) == 1:
-        ((count, parts),) = groups.items()
+    elif are_some and rest and len(groups) == 1 and not next(iter(groups))[1]:
+        (((count, _), parts),) = groups.items()
         spread = algebra.scale(algebra.build(rest), Fraction(1, count))
         if _vanish_together(parts, spread, effort, depth - 1):
             return True

@@ -26,9 +26,21 @@ from hlo_verify.terms import signs
 from hlo_verify.terms.conditions import Conditions
 from hlo_verify.terms.doubts import INFINITE, has_value_of_numbers, is_of_constants, is_partial
 from hlo_verify.terms.functions import EXTREMA, Function
+from hlo_verify.terms.places_of_one_form import apart, renamed
 from hlo_verify.terms.signs import NEGATIVE, ZERO
 from hlo_verify.terms.term import ZERO as NOTHING
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, Tensor, make_read
+from hlo_verify.terms.term import (
+    Apply,
+    Atom,
+    Guard,
+    Ix,
+    Monomial,
+    Poly,
+    Read,
+    Tensor,
+    make_poly,
+    of_atom,
+)
 
 _OUTSIDE: Mapping[str, int] = {
     "inverse": ZERO,
@@ -43,9 +55,6 @@ _OUTSIDE: Mapping[str, int] = {
 _VANISHING = ("sum", "term", "product", *EXTREMA)
 """Definitions that are 0 where all that they are of is."""
 
-_PLACE = "edge"
-"""Of the variables that places are in at which elements are looked at."""
-
 Place = Mapping[Var, Index]
 
 
@@ -56,7 +65,12 @@ def is_outside_somewhere(function: Function, args: tuple[Poly, ...]) -> bool:
         return False
     if _is_outside(function, args):
         return True
-    return _may_be_outside_of(function, args) and any(_is_outside(function, there) for there in at_edges(args))
+    if not _may_be_outside_of(function, args):
+        return False
+    anywhere = apart(args)
+    if anywhere is not args and not is_outside_somewhere(function, anywhere):
+        return False
+    return any(_is_outside(function, there) for there in at_edges(args))
 
 
 @once_a_session
@@ -67,7 +81,7 @@ def is_known_somewhere(p: Poly) -> bool:
 
 def _is_outside(function: Function, args: tuple[Poly, ...]) -> bool:
     """Whether it has none at a place, of what is left there."""
-    if any(arg.doubt & INFINITE for arg in args):
+    if any(map(_has_infinite, args)):
         return True
     if all(map(is_of_constants, args)):
         return not has_value_of_numbers(function, args)
@@ -81,39 +95,49 @@ def has_some(read: Read) -> bool:
     known: a definition is made for places without bounds."""
     if not _may_have_some(read.tensor) or not any(v.size < UNBOUNDED for v in read.free):
         return False
-    alike = _renamed(read)
-    return bool(alike.doubt & INFINITE) if alike is not read else any(p.doubt & INFINITE for p in _bodies(read))
-
-
-def _renamed(read: Read) -> Read:
-    """The element at a place of the same form, which is asked of once, whatever variables it is in: those of sums are
-    new ones each time that a definition is unfolded, and so on in what that is made of."""
+    (anywhere,) = apart((of_atom(read),))
+    if anywhere.atom is not read and not _has_infinite(anywhere):
+        return False
+    alike = renamed(read)
+    if alike is not read:
+        return bool(alike.doubt & INFINITE)
     from hlo_verify.terms.substitution import Substitution  # made of terms
 
-    own = dict.fromkeys(v for e in read.indices for part, _ in e.items for v in sorted(part.free, key=lambda v: v.uid))
-    if all(v.prefix == _PLACE for v in own):
-        return read
-    there = Substitution({v: expr.of_var(expr.var(_PLACE, n, v.size)) for n, v in enumerate(own)})
-    return make_read(read.tensor, tuple(map(there.index, read.indices)))
+    there = Substitution(dict(zip(read.tensor.params, read.indices, strict=False)))
+    return any(_has_infinite(there.poly(part)) for part in _suspects(read.tensor))
+
+
+def _has_infinite(p: Poly) -> bool:
+    """Whether something may be infinite in a term. Atoms say it: it may be found of an element after a term is made."""
+    return any(atom.doubt & INFINITE for mono, _ in p.items for atom, _ in mono)
 
 
 @once_a_session
 def _may_have_some(source: Tensor) -> bool:
     """Whether a definition is computed by functions that may be outside of their domains for want of elements."""
-    return any(map(_may_be_outside, source.bodies))
+    return bool(_suspects(source))
 
 
 @once_a_session
-def _may_be_outside(p: Poly) -> bool:
-    for atom in (atom for mono, _ in p.items for atom, _ in mono if atom.doubt):
-        if isinstance(atom, Apply):
-            if is_partial(atom.function) and _may_be_outside_of(atom.function, atom.args):
-                return True
-            if any(map(_may_be_outside, atom.args)):
-                return True
-        elif isinstance(atom, Read) and _may_have_some(atom.tensor):
-            return True
-    return False
+def _suspects(source: Tensor) -> tuple[Poly, ...]:
+    """The factors of what a definition adds up that may be such functions, or made by some, with their conditions."""
+    return tuple(
+        make_poly(((tuple(item for item in mono if item[0].boolean or item[0] is atom), 1),))
+        for body in source.bodies
+        for mono, _ in body.items
+        for atom, _ in mono
+        if _may_be_made_outside(atom)
+    )
+
+
+@once_a_session
+def _may_be_made_outside(atom: Atom) -> bool:
+    if isinstance(atom, Read):
+        return bool(atom.doubt) and _may_have_some(atom.tensor)
+    if not isinstance(atom, Apply) or not atom.doubt:
+        return False
+    is_own = is_partial(atom.function) and _may_be_outside_of(atom.function, atom.args)
+    return is_own or any(_may_be_made_outside(a) for p in atom.args for mono, _ in p.items for a, _ in mono)
 
 
 def _may_be_outside_of(function: Function, args: Sequence[Poly]) -> bool:
