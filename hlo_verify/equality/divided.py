@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import losses, signs
-from hlo_verify.terms.doubts import UNDEFINED
+from hlo_verify.terms.doubts import NUMBER, UNDEFINED
 from hlo_verify.terms.functions import INVERSE, IS_ZERO, LOG, POSITIVE, SQRT
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.sign_laws import never_negative
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Poly
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Poly, Read, atoms
 
 
 def where_divided(found: Poly, expected: Poly) -> tuple[Poly, Poly]:
@@ -28,11 +29,27 @@ def where_divided(found: Poly, expected: Poly) -> tuple[Poly, Poly]:
 
 
 def _divisors(p: Poly) -> Iterator[Poly]:
-    """What a term divides by in each case of its conditions, or takes the logarithm of."""
+    """What a term divides by in each case of its conditions, or takes the logarithm of, and hangs on arguments."""
     for atom in sorted(losses.doubtful(p) - losses.selected_by(p), key=lambda atom: atom.uid):
-        if isinstance(atom, Apply) and atom.function in (INVERSE, LOG) and atom.doubt == UNDEFINED:
+        if not isinstance(atom, Apply) or atom.function not in (INVERSE, LOG) or atom.doubt != UNDEFINED:
+            continue
+        if _is_decided_by_arguments(atom.args[0]):
             (given,) = atom.args  # which is defined, or another atom is that is not
             yield given
             root = given.atom
             if isinstance(root, Apply) and root.function == SQRT and not signs.of(root.args[0]) & signs.BEYOND:
                 yield root.args[0]
+
+
+@once_a_session
+def _is_decided_by_arguments(p: Poly) -> bool:
+    """Whether it is seen what a term adds up: loops, products and the like may be 0 for all arguments at some place,
+    which `certain_poles` sees of sums alone."""
+    for atom in atoms(p):
+        if atom.boolean or not isinstance(atom, Read) or atom.tensor.kind in ("argument", NUMBER):
+            continue
+        if atom.tensor.kind not in ("sum", "term", "max", "min") or not all(
+            map(_is_decided_by_arguments, atom.tensor.bodies)
+        ):
+            return False
+    return True

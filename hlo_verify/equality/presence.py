@@ -59,6 +59,12 @@ class Presence:
     held: Poly
     """One of them: a product of conditions on the bound variables."""
 
+    @property
+    def selects(self) -> bool:
+        """Whether it is a condition, and no number that is 0 or is not."""
+        ((mono, _),) = self.held.items
+        return all(atom.boolean for atom, _ in mono)
+
     def is_in(self, bound: Sequence[Var], products: Sequence[Monomial]) -> bool:
         """Whether each of some products has one of them as a factor, for all values of the bound variables."""
         own = [{atom for atom, _ in mono} for mono in products]
@@ -153,10 +159,13 @@ def _is_none_by_none(divided: Apply, mono: Monomial) -> bool:
 
 
 def _is_sum_of(atom: Atom | None, presence: Presence) -> bool:
-    """Whether an atom is a sum of what has one of the truth values as a factor."""
+    """Whether an atom is a sum of what has one of the truth values as a factor: 0 where none of them holds. A number
+    that is 0 selects nothing: `0 * x/w` is computed."""
     if not isinstance(atom, Read) or atom.tensor.kind != "sum" or atom.tensor.seal is not None:
         return False
     bound, (body,) = unfold(atom)
+    if not presence.selects and (atom.doubt or body.doubt):
+        return False
     return bool(body.items) and presence.is_in(bound, [mono for mono, _ in body.items])
 
 
@@ -171,8 +180,8 @@ def _divides_by_none(p: Poly, presence: Presence) -> bool:
 
 
 def _is_divided(atom: Atom, presence: Presence) -> bool:
-    if not isinstance(atom, Apply):
-        return False
+    if not isinstance(atom, Apply) or atom.doubt & INFINITE:
+        return False  # by what is 0 for all arguments a program divides as it means to
     if atom.function == ZERO_TIMES:
         return any(_is_divided(each, presence) for mono, _ in atom.args[0].items for each, _ in mono)
     return atom.function == INVERSE and _is_sum_of(atom.args[0].atom, presence)

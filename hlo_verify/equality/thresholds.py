@@ -16,7 +16,7 @@ from functools import reduce
 from math import prod
 from typing import TypeGuard
 
-from hlo_verify.limits import allows
+from hlo_verify.limits import allows, limit_of
 from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.functions import ABS, EXPONENTIAL, LOG, MAXIMUM, MINIMUM, POSITIVE
 from hlo_verify.terms.laws import apply
@@ -25,8 +25,13 @@ from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Poly, atoms, make_
 
 def taken_apart(p: Poly) -> Poly:
     """The term with each condition on its surface taken apart that can be; itself where that gives too much."""
+    return _apart(p, [limit_of("told_apart")])
+
+
+def _apart(p: Poly, left: list[int]) -> Poly:
+    """The same, of so many conditions that are left to be taken apart, those that this gives among them."""
     conditions = dict.fromkeys(atom for mono, _ in p.items for atom, _ in mono if _is_condition(atom))
-    found = {atom: image for atom in conditions if (image := _image(atom)) is not None}
+    found = {atom: image for atom in conditions if (image := _image(atom, left)) is not None}
     sizes = (prod(len(found[atom].items) for atom, _ in mono if atom in found) for mono, _ in p.items)
     if not found or not allows("expanded_products", sum(sizes)):
         return p
@@ -37,15 +42,18 @@ def _is_condition(atom: Atom) -> TypeGuard[Apply]:
     return isinstance(atom, Apply) and atom.function == POSITIVE
 
 
-def _image(atom: Atom) -> Poly | None:
-    if not _is_condition(atom):
+def _image(atom: Atom, left: list[int]) -> Poly | None:
+    if not _is_condition(atom) or left[0] <= 0 or not allows("question_terms", len(atom.args[0].items)):
         return None
     q = atom.args[0]
     if not allows("expanded_products", _ways(q)):
         return None
     found = _of_extremum(q)
     found = _of_logarithm(q) if found is None else found
-    return None if found is None else taken_apart(found)
+    if found is None:
+        return None
+    left[0] -= 1
+    return _apart(found, left)
 
 
 # Extrema
@@ -61,11 +69,13 @@ def _of_extremum(q: Poly) -> Poly | None:
     """`[k*f(maximum(a, b)) + c > 0]` as `[k*f(a) + c > 0] or [k*f(b) + c > 0]`, where f grows and k is positive; of the
     least, and of an opposite, as both."""
     for n, (mono, c) in enumerate(q.items):
-        rest = make_poly(q.items[:n] + q.items[n + 1 :])
-        for each in range(len(mono)):
-            found = _extremum(mono[each][0]) if mono[each][1] == 1 else None
+        for each, (atom, power) in enumerate(mono):
+            found = _extremum(atom) if power == 1 else None
+            if found is None:
+                continue
+            rest = make_poly(q.items[:n] + q.items[n + 1 :])
             beside = make_poly(((mono[:each] + mono[each + 1 :], c),))
-            if found is None or not _is_plain_positive(beside.items[0][0]) or _occurs(found[0], rest, beside):
+            if not _is_plain_positive(beside.items[0][0]) or _occurs(found[0], rest, beside):
                 continue
             _, parts, is_greatest = found
             if not allows("expanded_terms", len(parts)):

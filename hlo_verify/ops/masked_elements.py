@@ -22,13 +22,12 @@ from hlo_verify.terms.functions import ABS, EQUAL, INFINITY, IS_FINITE, IS_ZERO,
 from hlo_verify.terms.term import ONE, ZERO, Apply, Monomial, Number, Poly, Read, Tensor
 
 ASKING: Mapping[Function, Callable[..., bool]] = {
-    IS_FINITE: math.isfinite,
     EQUAL: operator.eq,
     LESS_OR_EQUAL: operator.le,
     IS_ZERO: lambda x: x == 0,
     POSITIVE: lambda x: x > 0,
 }
-"""Questions by which a choice tells an infinity from a number, and what they say of what is as large."""
+"""Comparisons by which a choice tells an infinity from a number, besides `is_finite`."""
 
 
 def is_of_argument(p: Poly, dtype: str) -> bool:
@@ -66,7 +65,11 @@ def chosen_number(condition: Poly, a: Poly, b: Poly) -> Poly | None:
     """`isfinite(y) ? y : b` for a y that infinities mask, and `y == -inf ? b : y`, however a condition asks that."""
     for asked, number, otherwise in ((condition, a, b), (algebra.logical_not(condition), b, a)):
         atom = asked.atom or algebra.logical_not(asked).atom
-        if not isinstance(atom, Apply) or atom.function not in ASKING or not number.doubt & INFINITE:
+        if (
+            not isinstance(atom, Apply)
+            or (atom.function not in ASKING and atom.function != IS_FINITE)
+            or not number.doubt & INFINITE
+        ):
             continue
         found = where_number(number)
         if found is None:
@@ -81,28 +84,42 @@ def chosen_number(condition: Poly, a: Poly, b: Poly) -> Poly | None:
 
 
 def _holds(asked: Apply, number: Poly, is_: float) -> bool | None:
-    """What a question about a term says where that is as large as given, a finite number or an infinity; None of what
-    does not hang on that alone."""
-    of = [_as_large(p, number, is_) for p in asked.args]
-    return None if None in of else ASKING[asked.function](*of)
+    """What a question about a term, which compares it with an infinity, says where that is as large as given: a finite
+    number, whichever, or an infinity; None of other questions."""
+    if asked.function == IS_FINITE:
+        return math.isfinite(is_) if asked.args[0] is number else None
+    if asked.function in (EQUAL, LESS_OR_EQUAL):
+        sizes = [_size(p, number, is_) for p in asked.args]
+        bounds = [_infinity(p) for p in asked.args]
+        return _compared(asked.function, sizes, bounds)
+    for sign in (1, -1):
+        beyond = _infinity(algebra.build(_less(asked.args[0], algebra.scale(number, sign))))
+        if beyond is not None:
+            return ASKING[asked.function](sign * is_ + beyond)
+    return None
 
 
-def _as_large(p: Poly, number: Poly, is_: float) -> float | None:
-    """What a term is where another one is as large as given: that one itself, its size, a number, or how far it is from
-    an infinity."""
+def _compared(asked: Function, sizes: Sequence[float | None], bounds: Sequence[float | None]) -> bool | None:
+    """What a comparison says of the size of a term on one side, and an infinity on the other."""
+    for n, size in enumerate(sizes):
+        bound = bounds[1 - n]
+        if size is not None and bound is not None:
+            return ASKING[asked](*((size, bound) if n == 0 else (bound, size)))
+    return None
+
+
+def _size(p: Poly, number: Poly, is_: float) -> float | None:
+    """How large another term is, or its absolute value; None of others."""
     if p is number:
         return is_
     atom = p.atom
-    if isinstance(atom, Apply) and atom.function == ABS and atom.args[0] is number:
-        return abs(is_)
+    return abs(is_) if isinstance(atom, Apply) and atom.function == ABS and atom.args[0] is number else None
+
+
+def _infinity(p: Poly) -> float | None:
+    """The infinity that a term is; None of others."""
     known = known_number(p)
-    if known is not None:
-        return float(known)
-    for sign in (1, -1):
-        rest = known_number(algebra.build(_less(p, algebra.scale(number, sign))))
-        if rest is not None and math.isinf(rest):
-            return sign * is_ + rest
-    return None
+    return None if known is None or not math.isinf(known) else float(known)
 
 
 def _less(p: Poly, other: Poly) -> dict[Monomial, Number]:

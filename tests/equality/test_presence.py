@@ -216,6 +216,21 @@ UNITS: dict[str, tuple[Function, Function, bool]] = {
         lambda x, w: jnp.where(total(abs(x)) > 0, total(w * abs(x)) / total(abs(x)), 0) + 0 * x,
         True,
     ),
+    "quotients that are multiplied by 0": (
+        lambda x, w: jnp.where((x * x).sum() > 0, (x / w).sum(), 0) + 0 * x,
+        lambda x, w: total(x / w) + 0 * x,
+        False,
+    ),
+    "logarithms that are multiplied by 0": (
+        lambda x, w: jnp.where((n := abs(x).sum()) > 0, (x * jnp.log(w * w)).sum() / n, 0) + 0 * x,
+        lambda x, w: total(x * jnp.log(w * w)) / jnp.where((n := total(abs(x))) == 0, 1, n) + 0 * x,
+        False,
+    ),
+    "infinities that are multiplied by 0": (
+        lambda x, w: jnp.where((x * x).sum() > 0, (x * jnp.where(w > 0, jnp.inf, 1)).sum(), 0) + 0 * x,
+        lambda x, w: total(x * jnp.where(w > 0, jnp.inf, 1)) + 0 * x,
+        False,
+    ),
     "what the reference divides by": (
         lambda x, w: (w - 3) / (x * w).sum(),
         lambda x, w: (w - 3) / jnp.where(total(x * w) == 0, 1, total(x * w)),
@@ -240,6 +255,22 @@ def test_quotients_by_what_is_never_negative(name: str) -> None:
     whole, local, is_right = UNITS[name]
     placed = on({"i": 4}, (P("i"), P("i")), P("i"), (8, 3), (8, 3))
     assert (hlo_verify.verify(*placed.pair(whole, local), refute=False).verdict is Verdict.PROVED) is is_right
+
+
+def divided_by_none(x: jax.Array) -> jax.Array:
+    return 1 / jnp.tril(jnp.broadcast_to(jnp.exp(x), (8, 8)), -1).sum(1)
+
+
+def divided_by_one(x: jax.Array) -> jax.Array:
+    d = jnp.tril(jnp.broadcast_to(jnp.exp(lax.all_gather(x, "i", tiled=True)), (8, 8)), -1).sum(1)
+    return jnp.where(d == 0, 0, 1 / jnp.where(d == 0, 1, d))
+
+
+def test_a_row_of_which_nothing_is_left_for_any_input() -> None:
+    """What the reference makes there is an infinity, which it means."""
+    placed = on({"i": 4}, P("i"), P(), (8,))
+    pair = placed.pair(divided_by_none, divided_by_one)
+    assert hlo_verify.verify(*pair, refute=False).verdict is not Verdict.PROVED
 
 
 def masked_attention(q: jax.Array, k: jax.Array, m: jax.Array) -> jax.Array:

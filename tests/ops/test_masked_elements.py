@@ -118,6 +118,22 @@ WRONG: dict[str, tuple[Body, Body]] = {
         lambda x, g, m, high, low, total: counted(x * x, g, m, high, low, total),
         lambda x, g, m, high, low, total: jnp.where((y := most(x * x, g, high)) < jnp.inf, y, 0),
     ),
+    "not negative": (
+        lambda x, g, m, high, low, total: jnp.where(count(g, total) > 0, most(x, g, high), 7),
+        lambda x, g, m, high, low, total: jnp.where((y := most(x, g, high)) >= 0, y, 7),
+    ),
+    "not zero": (
+        lambda x, g, m, high, low, total: jnp.where(count(g, total) > 0, most(x, g, high), 7),
+        lambda x, g, m, high, low, total: jnp.where((y := most(x, g, high)) == 0, y, 7),
+    ),
+    "as large as another number": (
+        lambda x, g, m, high, low, total: jnp.where(count(g, total) > 0, low(segment_min(x * x, g, 3)), 7),
+        lambda x, g, m, high, low, total: jnp.where((y := low(segment_min(x * x, g, 3))) <= 0.5, y, 7),
+    ),
+    "as large as its own size": (
+        lambda x, g, m, high, low, total: jnp.where(count(g, total) > 0, most(x, g, high), 7),
+        lambda x, g, m, high, low, total: jnp.where((y := most(x, g, high)) == abs(y), y, 7),
+    ),
     "never below": (finite, lambda x, g, m, high, low, total: most(x, g, high) >= -jnp.inf),
     "all of them": (some, lambda x, g, m, high, low, total: low(masked(x, m).min()) > -jnp.inf),
     "the greatest of other ones": (some, lambda x, g, m, high, low, total: jnp.isfinite(high(masked(x, ~m).max()))),
