@@ -57,7 +57,7 @@ def _is_of_positive(read: Read) -> bool:
 
 def as_one_sum(parts: list[Part], effort: Effort) -> Iterator[Poly]:
     """The body that has to vanish under the sum, for every way of aligning bound variables with those of the finest,
-    while there is effort left. Of all parts the infinite factors (`infinite_beside`) are the same."""
+    while there is effort left. The parts are without the infinite factors that all of them have (`infinite_beside`)."""
     ways = effort.session.limits.alignments
     first = max(range(len(parts)), key=lambda n: len(parts[n][2].tensor.bound))
     variables, (body, *_) = unfold(parts[first][2])
@@ -73,7 +73,5 @@ def as_one_sum(parts: list[Part], effort: Effort) -> Iterator[Poly]:
             return
         total = ZERO
         for (mono, c, read), own in zip(parts, bodies, strict=True):
-            infinite = infinite_beside(mono, read)
-            inside = tuple(item for item in mono if item not in infinite)
-            total = algebra.add(total, algebra.scale(algebra.product_with(inside, {read: own}.get), c))
+            total = algebra.add(total, algebra.scale(algebra.product_with(mono, {read: own}.get), c))
         yield total

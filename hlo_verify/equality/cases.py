@@ -185,16 +185,17 @@ def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
         if read is None:
             rest[mono] = c
         else:
-            alike = prod(v.size for v in read.tensor.bound), infinite_beside(mono, read)
-            groups.setdefault(alike, []).append((mono, c, read))
-    are_some = any(len({read.tensor for _, _, read in parts}) > 1 for parts in groups.values())
-    if are_some and all(_vanish_together(parts, ZERO, effort, depth - 1) for parts in groups.values()):
+            infinite = infinite_beside(mono, read)
+            inside = tuple(item for item in mono if item not in infinite)
+            groups.setdefault((prod(v.size for v in read.tensor.bound), infinite), []).append((inside, c, read))
+    alike = any(len({read.tensor for _, _, read in parts}) > 1 for parts in groups.values())
+    if alike and all(_vanish_together(parts, ZERO, effort, depth - 1) for parts in groups.values()):
         if vanishes(algebra.build(rest), effort, depth - 1):
             return True
-    elif are_some and rest and len(groups) == 1 and not next(iter(groups))[1]:
-        (((count, _), parts),) = groups.items()
+    elif alike and rest and len(groups) == 1:
+        (((count, infinite), parts),) = groups.items()
         spread = algebra.scale(algebra.build(rest), Fraction(1, count))
-        if _vanish_together(parts, spread, effort, depth - 1):
+        if not infinite and _vanish_together(parts, spread, effort, depth - 1):
             return True
     if effort.left <= 0:
         return False

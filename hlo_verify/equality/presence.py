@@ -4,8 +4,8 @@
 
 If some m(v) holds, n is positive, and at least 1 as a count: both are s/n. If none does, every sum of what has m(v) as
 a factor is 0, and both are 0. Whether some m(v) holds is asked by `max v. m(v)`, and as the sign of a sum of positive
-numbers times m(v). A sum of squares, or of what else is never
-negative, is 0 where each of its numbers is: whether one of them is not is asked like whether a truth value holds.
+numbers times m(v). A sum of squares, or of what else is never negative, is 0 where each of its numbers is: whether one
+of them is not is asked like whether a truth value holds.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import islice, permutations
 
 from hlo_verify.equality.divided import where_divided
 from hlo_verify.equality.effort import Effort
-from hlo_verify.equality.opening import opened
+from hlo_verify.equality.opening import is_open_sum, opened
 from hlo_verify.equality.where_numbers import MASKS, where_number
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Opaque, Var
@@ -161,7 +161,7 @@ def _is_none_by_none(divided: Apply, mono: Monomial) -> bool:
 def _is_sum_of(atom: Atom | None, presence: Presence) -> bool:
     """Whether an atom is a sum of what has one of the truth values as a factor: 0 where none of them holds. A number
     that is 0 selects nothing: `0 * x/w` is computed."""
-    if not isinstance(atom, Read) or atom.tensor.kind != "sum" or atom.tensor.seal is not None:
+    if atom is None or not is_open_sum(atom):
         return False
     bound, (body,) = unfold(atom)
     if not presence.selects and (atom.doubt or body.doubt):
@@ -266,7 +266,7 @@ def _summed(atom: Atom) -> Read | None:
 
 def _positive_sum(counted: Atom | None) -> Read | None:
     """A sum of positive numbers, each times some conditions; None of another term."""
-    if not isinstance(counted, Read) or counted.tensor.kind != "sum" or counted.tensor.seal is not None:
+    if counted is None or not is_open_sum(counted):
         return None
     _, (body,) = unfold(counted)
     if len(body.items) != 1 or body.doubt:

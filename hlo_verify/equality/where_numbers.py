@@ -29,9 +29,9 @@ def where_number(p: Poly, is_taken: Callable[[Poly], bool] = lambda _: True) -> 
     if isinstance(atom, Apply) and atom.function == ABS:
         found = where_number(atom.args[0], is_taken)
         return None if found is None else (found[0], 1)
-    if atom is None and len(plain.items) == 1 and len(plain.items[0][0]) == 1:
-        (((of, n), *_), k) = plain.items[0]
-        found = where_number(of_atom(of), is_taken) if n == 1 and is_taken(plain) else None
+    of, k = algebra.multiple_of_one(plain)
+    if atom is None and of is not None:
+        found = where_number(of_atom(of), is_taken) if is_taken(plain) else None
         return None if found is None else (found[0], found[1] if k > 0 else -found[1])
     if isinstance(atom, Read) and atom.tensor.kind in MASKS:
         bound, (body,) = unfold(atom)

@@ -22,12 +22,13 @@ from hlo_verify.terms.functions import ABS, EQUAL, INFINITY, IS_FINITE, IS_ZERO,
 from hlo_verify.terms.term import ONE, ZERO, Apply, Monomial, Number, Poly, Read, Tensor
 
 ASKING: Mapping[Function, Callable[..., bool]] = {
+    IS_FINITE: math.isfinite,
     EQUAL: operator.eq,
     LESS_OR_EQUAL: operator.le,
     IS_ZERO: lambda x: x == 0,
     POSITIVE: lambda x: x > 0,
 }
-"""Comparisons by which a choice tells an infinity from a number, besides `is_finite`."""
+"""Questions by which a choice tells an infinity from a number."""
 
 
 def is_of_argument(p: Poly, dtype: str) -> bool:
@@ -65,11 +66,7 @@ def chosen_number(condition: Poly, a: Poly, b: Poly) -> Poly | None:
     """`isfinite(y) ? y : b` for a y that infinities mask, and `y == -inf ? b : y`, however a condition asks that."""
     for asked, number, otherwise in ((condition, a, b), (algebra.logical_not(condition), b, a)):
         atom = asked.atom or algebra.logical_not(asked).atom
-        if (
-            not isinstance(atom, Apply)
-            or (atom.function not in ASKING and atom.function != IS_FINITE)
-            or not number.doubt & INFINITE
-        ):
+        if not isinstance(atom, Apply) or atom.function not in ASKING or not number.doubt & INFINITE:
             continue
         found = where_number(number)
         if found is None:
@@ -87,7 +84,7 @@ def _holds(asked: Apply, number: Poly, is_: float) -> bool | None:
     """What a question about a term, which compares it with an infinity, says where that is as large as given: a finite
     number, whichever, or an infinity; None of other questions."""
     if asked.function == IS_FINITE:
-        return math.isfinite(is_) if asked.args[0] is number else None
+        return ASKING[IS_FINITE](is_) if asked.args[0] is number else None
     if asked.function in (EQUAL, LESS_OR_EQUAL):
         sizes = [_size(p, number, is_) for p in asked.args]
         bounds = [_infinity(p) for p in asked.args]
@@ -130,8 +127,5 @@ def _less(p: Poly, other: Poly) -> dict[Monomial, Number]:
 
 def known_number(p: Poly) -> Number | float | None:
     """A number that a program writes, or an infinity."""
-    if p.constant is not None or len(p.items) != 1:
-        return p.constant
-    (mono, c), atom = p.items[0], p.items[0][0][0][0]
-    is_infinity = len(mono) == 1 and mono[0][1] == 1 and isinstance(atom, Apply) and atom.function == INFINITY
-    return math.copysign(math.inf, c) if is_infinity else None
+    atom, c = algebra.multiple_of_one(p)
+    return math.copysign(math.inf, c) if isinstance(atom, Apply) and atom.function == INFINITY else p.constant

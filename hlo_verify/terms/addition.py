@@ -14,6 +14,7 @@ from hlo_verify.terms.functions import wrap
 from hlo_verify.terms.term import (
     ZERO,
     Apply,
+    Atom,
     Ix,
     Monomial,
     Number,
@@ -150,6 +151,14 @@ def scale(p: Poly, factor: Number) -> Poly:
     if factor == 0:
         return ZERO
     return make_poly(tuple((mono, plain(c * factor)) for mono, c in p.items))
+
+
+def multiple_of_one(p: Poly) -> tuple[Atom | None, Number]:
+    """The one atom of which a term is a multiple, and by what."""
+    if len(p.items) != 1 or len(p.items[0][0]) != 1 or p.items[0][0][0][1] != 1:
+        return None, 1
+    (((atom, _),), c) = p.items[0]
+    return atom, c
 
 
 def content(p: Poly) -> Number:

@@ -7,7 +7,7 @@ into products; what cannot be expressed stays an uninterpreted function (`laws`)
 from __future__ import annotations
 
 from hlo_verify.terms import guards
-from hlo_verify.terms.addition import build, content, difference, either, of_index, scale, up_to_scale
+from hlo_verify.terms.addition import build, content, difference, either, multiple_of_one, of_index, scale, up_to_scale
 from hlo_verify.terms.machine import as_index, split_affine
 from hlo_verify.terms.products import (
     add,
@@ -36,6 +36,7 @@ __all__ = [
     "expanded",
     "linear",
     "logical_not",
+    "multiple_of_one",
     "multiply",
     "multiply_monomials",
     "of_index",

@@ -29,18 +29,7 @@ from hlo_verify.terms.functions import EXTREMA, Function
 from hlo_verify.terms.places_of_one_form import apart, renamed
 from hlo_verify.terms.signs import NEGATIVE, ZERO
 from hlo_verify.terms.term import ZERO as NOTHING
-from hlo_verify.terms.term import (
-    Apply,
-    Atom,
-    Guard,
-    Ix,
-    Monomial,
-    Poly,
-    Read,
-    Tensor,
-    make_poly,
-    of_atom,
-)
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Monomial, Poly, Read, Tensor, make_poly, of_atom
 
 _OUTSIDE: Mapping[str, int] = {
     "inverse": ZERO,
@@ -93,7 +82,7 @@ def _is_outside(function: Function, args: tuple[Poly, ...]) -> bool:
 def has_some(read: Read) -> bool:
     """Whether an element of a definition is computed by such a function at its own place. Of no element by itself is it
     known: a definition is made for places without bounds."""
-    if not _may_have_some(read.tensor) or not any(v.size < UNBOUNDED for v in read.free):
+    if not _suspects(read.tensor) or not any(v.size < UNBOUNDED for v in read.free):
         return False
     (anywhere,) = apart((of_atom(read),))
     if anywhere.atom is not read and not _has_infinite(anywhere):
@@ -101,21 +90,15 @@ def has_some(read: Read) -> bool:
     alike = renamed(read)
     if alike is not read:
         return bool(alike.doubt & INFINITE)
-    from hlo_verify.terms.substitution import Substitution  # made of terms
+    from hlo_verify.terms.substitution import at_own_places  # made of terms
 
-    there = Substitution(dict(zip(read.tensor.params, read.indices, strict=False)))
+    there = at_own_places(read)
     return any(_has_infinite(there.poly(part)) for part in _suspects(read.tensor))
 
 
 def _has_infinite(p: Poly) -> bool:
     """Whether something may be infinite in a term. Atoms say it: it may be found of an element after a term is made."""
     return any(atom.doubt & INFINITE for mono, _ in p.items for atom, _ in mono)
-
-
-@once_a_session
-def _may_have_some(source: Tensor) -> bool:
-    """Whether a definition is computed by functions that may be outside of their domains for want of elements."""
-    return bool(_suspects(source))
 
 
 @once_a_session
@@ -133,7 +116,7 @@ def _suspects(source: Tensor) -> tuple[Poly, ...]:
 @once_a_session
 def _may_be_made_outside(atom: Atom) -> bool:
     if isinstance(atom, Read):
-        return bool(atom.doubt) and _may_have_some(atom.tensor)
+        return bool(atom.doubt and _suspects(atom.tensor))
     if not isinstance(atom, Apply) or not atom.doubt:
         return False
     is_own = is_partial(atom.function) and _may_be_outside_of(atom.function, atom.args)

@@ -6,6 +6,7 @@ sign(h) * maximum(0, |h| - t)  =  maximum(0, h - t) - maximum(0, -h - t)
 
 from __future__ import annotations
 
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 from hlo_verify.terms.functions import MAXIMUM, POSITIVE, Function
@@ -47,11 +48,11 @@ def joined(powers: dict[Atom, Number], halves: list[Apply]) -> None:
 def soft_threshold(a: Poly, b: Poly) -> Poly | None:
     """`sign(v) * maximum(0, |v| - t)` as `maximum(0, v - t) - maximum(0, -v - t)`, for a number t that is not negative;
     None of other products."""
-    from hlo_verify.terms.algebra import add, scale
+    from hlo_verify.terms.algebra import add, multiple_of_one, scale
     from hlo_verify.terms.laws import apply
     from hlo_verify.terms.term import ZERO, number
 
-    for (signed, c), (part, d) in ((_one(a), _one(b)), (_one(b), _one(a))):
+    for (signed, c), (part, d) in permutations(map(multiple_of_one, (a, b))):
         sign, size = _argument("sign", signed), _above(part)
         if sign is None or size is None:
             continue
@@ -64,14 +65,6 @@ def soft_threshold(a: Poly, b: Poly) -> Poly | None:
     return None
 
 
-def _one(p: Poly) -> tuple[Atom | None, Number]:
-    """The one atom of which a term is a multiple, and by what."""
-    if len(p.items) != 1 or len(p.items[0][0]) != 1 or p.items[0][0][0][1] != 1:
-        return None, 1
-    (((atom, _),), c) = p.items[0]
-    return atom, c
-
-
 def _argument(name: str, atom: Atom | None) -> Poly | None:
     """What an atom is that function of, if it is one of a real number."""
     from hlo_verify.terms.term import Apply
@@ -82,6 +75,7 @@ def _argument(name: str, atom: Atom | None) -> Poly | None:
 
 def _above(atom: Atom | None) -> tuple[tuple[Poly, Number], Number] | None:
     """Of `maximum(0, k*|v| - t)`, for positive k and t: (v, k) and t."""
+    from hlo_verify.terms.addition import multiple_of_one
     from hlo_verify.terms.term import Apply, make_poly
 
     if not isinstance(atom, Apply) or atom.function != MAXIMUM:
@@ -90,7 +84,7 @@ def _above(atom: Atom | None) -> tuple[tuple[Poly, Number], Number] | None:
     t = -dict(p.items).get((), 0) if p is not None else 0
     if p is None or len(p.items) != 2 or t <= 0:
         return None
-    size, k = _one(make_poly(tuple(item for item in p.items if item[0])))
+    size, k = multiple_of_one(make_poly(tuple(item for item in p.items if item[0])))
     v = _argument("abs", size)
     return None if v is None or k <= 0 else ((v, k), t)
 

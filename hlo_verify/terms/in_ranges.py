@@ -31,6 +31,7 @@ from hlo_verify.terms.extrema import reduce_extremum, reduce_product
 from hlo_verify.terms.functions import EXTREMA
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.neighbours import joined
+from hlo_verify.terms.substitution import at_own_places
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, Tensor, atoms, indices
 
@@ -216,8 +217,7 @@ def read_at(atom: Atom) -> tuple[Index, ...]:
     own = indices(atom)
     if not isinstance(atom, Read) or not atom.tensor.bodies:
         return own
-    there = algebra.Substitution(dict(zip(atom.tensor.params, own, strict=False)))
-    return (*own, *map(there.index, _looked_up(atom.tensor)))
+    return (*own, *map(at_own_places(atom).index, _looked_up(atom.tensor)))
 
 
 @once_a_session

@@ -142,9 +142,9 @@ def _inside_atom(atom: Atom) -> tuple[Poly, ...]:
         return tuple(dict.fromkeys([*(part for arg in atom.args for part in _of_term(arg)), *counted]))
     if not isinstance(atom, Read) or (atom.tensor.kind not in WRITTEN_OUT and atom.tensor.kind != POLE):
         return ()
-    from hlo_verify.terms.substitution import Substitution
+    from hlo_verify.terms.substitution import at_own_places
 
-    there = Substitution(dict(zip(atom.tensor.params, atom.indices, strict=False)))
+    there = at_own_places(atom)
     return tuple(there.poly(part) for part in _of_definition(atom.tensor))
 
 

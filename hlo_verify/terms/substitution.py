@@ -136,6 +136,11 @@ def deciding(source: Tensor) -> frozenset[Var]:
     return found
 
 
+def at_own_places(read: Read) -> Substitution:
+    """What puts an element's places in the stead of its definition's parameters; bound variables stay."""
+    return Substitution(dict(zip(read.tensor.params, read.indices, strict=False)))
+
+
 def substitute(p: Poly, mapping: Mapping[Var, Index]) -> Poly:
     """p with variables replaced."""
     return Substitution(mapping).poly(p)

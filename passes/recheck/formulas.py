@@ -93,14 +93,18 @@ class Graph(Nodes):
         return total
 
     def _times(self, a: Monomial, b: Monomial) -> Monomial:
-        if not a or not b:
-            return a or b
         if any(self.nodes[n][0] == "exp" for n, _ in a) and any(self.nodes[n][0] == "exp" for n, _ in b):
             node = self.multiply([n for n, k in (*a, *b) for _ in range(k)])
             if node == self.one:
                 return ()
             found = self.nodes[node]
             return found[1] if found[0] == "product" else ((node, 1),)
+        return self.merged(a, b)
+
+    def merged(self, a: Monomial, b: Monomial) -> Monomial:
+        """The factors of two products, of which one has no exponentials."""
+        if not a or not b:
+            return a or b
         powers = dict(a)
         for n, k in b:
             powers[n] = 1 if self.is_boolean(n) else powers.get(n, 0) + k

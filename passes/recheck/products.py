@@ -151,17 +151,9 @@ class Products:
         times, total = self.exponentials.times, Sum()
         for (exponentials, factors), c in a.items():
             for (others, beside), k in b.items():
-                mono = times(exponentials, others), self._merged(factors, beside)
+                mono = times(exponentials, others), self.graph.merged(factors, beside)
                 total[mono] = total.get(mono, 0) + c * k
         return {mono: c for mono, c in total.items() if c}
-
-    def _merged(self, a: Factors, b: Factors) -> Factors:
-        if not a or not b:
-            return a or b
-        powers = dict(a)
-        for n, k in b:
-            powers[n] = 1 if self.graph.is_boolean(n) else powers.get(n, 0) + k
-        return tuple(sorted(powers.items()))
 
 
 def _added(start: Sum, parts: Iterable[tuple[Sum, Number]]) -> Sum:
