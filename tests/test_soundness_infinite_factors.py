@@ -47,6 +47,7 @@ FACTORS: dict[str, Callable[[jax.Array, jax.Array], jax.Array]] = {
     "minus infinity": lambda x, first: x * -INFINITY,
     "divided by zero": lambda x, first: x / 0,
     "logarithm of zero": lambda x, first: x * jnp.log(0.0),
+    "divided by what an infinity makes 0": lambda x, first: x / jnp.exp(-INFINITY * (1 + first * first)),
     "somewhere": lambda x, first: x * jnp.where(first > 0, INFINITY, 1),
 }
 """What `x` is multiplied with: infinite for all inputs, or for such as have a positive first element."""

@@ -14,12 +14,13 @@ from math import prod
 
 from hlo_verify.equality.alignment import alignments, frame_of
 from hlo_verify.equality.effort import Effort
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.certain_poles import at_edges
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE, is_of_constants
-from hlo_verify.terms.functions import INVERSE
-from hlo_verify.terms.term import ZERO, Apply, Atom, Monomial, Number, Poly, Read
+from hlo_verify.terms.functions import INFINITY, INVERSE
+from hlo_verify.terms.term import ZERO, Apply, Atom, Monomial, Number, Poly, Read, atoms, of_atom
 
 Part = tuple[Monomial, Number, Read]
 """A product, its coefficient, and the one sum among its factors."""
@@ -40,10 +41,25 @@ def infinite_beside(mono: Monomial, read: Read) -> Monomial:
 
 def _may_be_infinite(atom: Atom) -> bool:
     """Whether a factor may be an infinity: of what is divided by, that is so where nothing is left of it for any
-    argument, and else a program is given no inputs for which it is 0."""
+    argument, or infinities alone decide what is, and else a program is given no inputs for which it is 0."""
     if not atom.doubt & INFINITE or not isinstance(atom, Apply) or atom.function != INVERSE:
         return bool(atom.doubt & INFINITE)
-    return is_of_constants(atom.args[0]) or any(left is ZERO for (left,) in at_edges(atom.args))
+    return not _adds_numbers(atom.args[0]) or any(left is ZERO for (left,) in at_edges(atom.args))
+
+
+@once_a_session
+def _adds_numbers(p: Poly) -> bool:
+    """Whether a term, or sums and names that it is a multiple of, have an addend that is no constant and in which no
+    infinity is written: `exp(s - m)`, beside `exp(-inf - m)`."""
+    return not is_of_constants(p) and any(
+        all(map(_is_of_numbers, (atom for atom, _ in mono))) for mono, _ in p.items if mono
+    )
+
+
+def _is_of_numbers(atom: Atom) -> bool:
+    if isinstance(atom, Read) and atom.tensor.kind in ("sum", "term"):
+        return any(map(_adds_numbers, atom.tensor.bodies))
+    return not any(isinstance(each, Apply) and each.function == INFINITY for each in atoms(of_atom(atom)))
 
 
 def _is_of_positive(read: Read) -> bool:
