@@ -20,6 +20,7 @@ from hlo_verify.session import Session, TimeUpError
 
 if TYPE_CHECKING:
     from hlo_verify.passes.chain.between import Question
+    from hlo_verify.passes.diagnose.examine import Differing, Examination
     from hlo_verify.passes.place.inferred import Inferred
     from hlo_verify.program.ir import Module
 
@@ -119,16 +120,12 @@ def _decide(
     contents: Callable[[], tuple[bytes, bytes]],
     progress: Progress | None,
 ) -> Report:
-    from hlo_verify.passes.chain.between import answer
-    from hlo_verify.passes.diagnose.scenes import shown
-
     session = asked.session
     if asked.refute:
         report, rests_on = _refuted(question, inferred, asked.witness, contents, progress, session)
     else:
-        answered = answer(question, progress=progress, session=session)
-        examination = shown(answered.examination, question.given, question.partitioned)
-        report, rests_on = inferred.judged(examination.report), answered.rests_on
+        examination, rests_on = _examined(question, None, progress, session)
+        report = inferred.judged(examination.report)
     report = session.account(report)
     if asked.jobs and report.verdict is Verdict.PROVED:
         report = _rechecked(report, rests_on, asked.jobs, session, progress)
@@ -137,6 +134,20 @@ def _decide(
     said = dict.fromkeys((*notes, *custom_calls.assumptions(modules)))
     unsupported = tuple(custom_calls.with_remedy(each, modules) for each in report.unsupported)
     return replace(report, unsupported=unsupported, assumptions=(*report.assumptions, *said))
+
+
+def _examined(
+    question: Question, differing: Differing | None, progress: Progress | None, session: Session
+) -> tuple[Examination, Sequence[tuple[Module, Module]]]:
+    """What is proved, and says evaluation nothing against, and the pairs that the proof rests on."""
+    from hlo_verify.passes.chain.between import answer
+    from hlo_verify.passes.diagnose.scenes import shown
+    from hlo_verify.passes.refute.when_asked import countersigned
+
+    answered = answer(question, progress=progress, differing=differing, session=session)
+    examination = shown(answered.examination, question.given, question.partitioned)
+    report = countersigned(examination.report, question.given, question.partitioned, session)
+    return replace(examination, report=report), answered.rests_on
 
 
 def _refuted(
@@ -148,15 +159,12 @@ def _refuted(
     session: Session,
 ) -> tuple[Report, Sequence[tuple[Module, Module]]]:
     """The proof and the pairs that it rests on, or the refutation of what is not proved."""
-    from hlo_verify.passes.chain.between import answer
-    from hlo_verify.passes.diagnose.scenes import shown
     from hlo_verify.passes.refute.when_asked import WhenAsked
 
     with WhenAsked(question.given, question.partitioned, session) as refutes:
-        answered = answer(question, progress=progress, differing=refutes.differing, session=session)
-        examination = shown(answered.examination, question.given, question.partitioned)
+        examination, rests_on = _examined(question, refutes.differing, progress, session)
         if examination.report.verdict is Verdict.PROVED:
-            return inferred.judged(examination.report), answered.rests_on
+            return inferred.judged(examination.report), rests_on
         try:
             refutation = refutes.refute(examination)
         except KeyboardInterrupt:
@@ -169,7 +177,7 @@ def _refuted(
     kept = [found for found in refutation.counterexamples if refuted & found.differences.keys()]
     if witness is not None and kept:
         save(witness, kept[0], *contents())
-    return replace(report, suggestion=suggested(question, report, kept, session, answered.examination.lost)), ()
+    return replace(report, suggestion=suggested(question, report, kept, session, examination.lost)), ()
 
 
 def _interrupted(report: Report) -> Report:

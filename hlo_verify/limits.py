@@ -201,6 +201,8 @@ class Limits:
     replayed_devices: int = 64
     """Devices of such a module."""
 
+    countersigned_work: int = 16_000_000
+    """Work of evaluating both modules for one draw of inputs, where they are proved: small ones take no more."""
     recheck_elements: int = 64
     """Elements of a small instance that `--recheck` looks at; of one that has more, a step is checked in part."""
     recheck_element_steps: int = 4000
@@ -342,26 +344,11 @@ class Limits:
         return replace(normal, **{name: max(1, int(getattr(normal, name) * factor)) for name in EFFORT_SETS})
 
 
-_SAME_FOR_ALL = {
-    "solver_megabytes",
-    "unseen_difference",
-    "evaluation_elements",
-    "evaluation_room",
-    "enclosed_elements",
-    "interval_elements",
-    "replayed_elements",
-    "replayed_devices",
-    "repair_axes",
-    "repair_denominator",
-    "recheck_levels",
-    "recheck_draws",
-    "recheck_powers",
-    "recheck_products",
-    "recheck_sum_products",
-    "recheck_compared_products",
-    "devices_apart",
-    "nested_apart",
-}
+_SAME_FOR_ALL = frozenset(
+    "solver_megabytes unseen_difference evaluation_elements evaluation_room enclosed_elements interval_elements "
+    "replayed_elements replayed_devices repair_axes repair_denominator recheck_levels recheck_draws recheck_powers "
+    "recheck_products recheck_sum_products recheck_compared_products devices_apart nested_apart".split()
+)
 
 _NAMES = [each.name for each in fields(Limits)]
 

@@ -14,9 +14,9 @@ import importlib
 import os
 import pkgutil
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import hypothesis
 import pytest
@@ -24,6 +24,10 @@ from hypothesis import HealthCheck, settings
 
 import hlo_verify
 from hlo_verify.cache.store import FOLDER
+from hlo_verify.diagnostics import Code
+from hlo_verify.diagnostics.errors import DisagreementError
+from hlo_verify.passes.refute import countersign, when_asked
+from hlo_verify.report import Report
 from tests.support import sampling
 
 SEED = int(os.environ.setdefault("HLO_VERIFY_SEED", str(random.SystemRandom().randrange(2**31))))
@@ -159,3 +163,22 @@ def all_is_proved(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setenv(FOLDER, "")
     monkeypatch.setattr(hlo_verify.decorator, "decide", lambda asked, settings: PROVED)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_taken_back(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proof that evaluation contradicts fails the test, whatever that expects: the prover is wrong, or evaluation is.
+    Otherwise a rule that proves too much would not show where nothing more is asked than that a wrong pair is not
+    proved."""
+
+    def fail(report: Report, said: Mapping[int, str], code: Code) -> NoReturn:
+        raise DisagreementError(f"{code}: {'; '.join(said.values())}")
+
+    if request.node.get_closest_marker("countersigned") is None:
+        monkeypatch.setattr(countersign, "take_back", fail)
+
+
+@pytest.fixture
+def prover_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No evaluation takes anything back: what a prover without one of its rules proves is what it says."""
+    monkeypatch.setattr(when_asked, "countersigned", lambda report, *_: report)

@@ -26,7 +26,7 @@ ALL_ELSE = {
     "hlo_verify.evaluate",
     "hlo_verify.passes.refute.refute",
 }
-"""What a pair that is proved as it stands takes nothing of: jax, solvers, numbers, other renderers."""
+"""What a pair that is proved as it stands and is not small takes nothing of: jax, solvers, numbers, other renderers."""
 
 
 def imported(*arguments: str) -> set[str]:
@@ -43,7 +43,7 @@ def imported(*arguments: str) -> set[str]:
         (("--help",), READING | ALL_ELSE),
         (("--explain", "HV002"), READING | ALL_ELSE),
         (("nowhere.hlo", "neither.hlo"), {"jax", "jinja2", "rich", "z3", "flint"}),
-        (("-q", *(str(TESTDATA / "mlp_2d" / f"{name}.hlo.gz") for name in ("logical", "partitioned"))), ALL_ELSE),
+        (("-q", *(str(TESTDATA / "conv_batch" / f"{name}.hlo.gz") for name in ("logical", "partitioned"))), ALL_ELSE),
     ],
     ids=["version", "help", "explain", "no such file", "a proved pair"],
 )

@@ -162,6 +162,7 @@ NO_LIMITS = {
     "seen_apart.SHARE": "which part of a limit",
     "settling.COST": "what one question counts for",
     "shape_reduction.LEAST": "what a small instance has to keep",
+    "when_asked.OPERATION": "what one step counts for",
     "signs.ANY": "a set of signs",
     "signs.BEYOND": "a set of signs",
     "signs.NEGATIVE": "a set of signs",

@@ -43,6 +43,7 @@ def test_exit_status(found: Recheck, status: int, tmp_path: Path, capsys: pytest
     assert json.loads(capsys.readouterr().out)["recheck"]["agreed"] == found.agreed
 
 
+@pytest.mark.usefixtures("prover_alone")
 def test_a_disagreement_takes_the_verdict_away(monkeypatch: pytest.MonkeyPatch) -> None:
     examined = Examination(replace(_report(FOUND), recheck=None), {})
     monkeypatch.setattr("hlo_verify.passes.chain.between.examine", lambda *_, **__: examined)

@@ -125,3 +125,18 @@ class Solver(Code):
         What to do: compute places in integers (`10 * i >= 3 * n`, `i // n`), or in both modules alike.
         """,
     )
+
+    NO_NUMBER = (
+        "HV312",
+        """the logical module gives no number there, whatever the inputs are
+
+        Wherever the logical module gives numbers, the result is the same; but some element of it was NaN or an infinity
+        for every input that was tried, because a function is asked for what is outside of its domain (0/0), and a
+        device gives a number there. A proof takes such things for a matter of inputs, which it is not here.
+
+        In practice: the mean of a row that a mask leaves empty, a softmax over nothing, a logarithm of a sum without
+        addends: one program guards against it, and the other does not.
+
+        What to do: guard against it in both, or in neither, or give results that leave such elements out.
+        """,
+    )

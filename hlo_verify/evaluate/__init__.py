@@ -10,7 +10,7 @@ from __future__ import annotations
 from hlo_verify.evaluate.arguments import Dimension, allows, default_scale, nearest, random_argument
 from hlo_verify.evaluate.blocks import Blocks, dense, of_dense
 from hlo_verify.evaluate.interpret import Evaluation, evaluate
-from hlo_verify.evaluate.placement import Difference, difference, shards
+from hlo_verify.evaluate.placement import Difference, difference, numbers_alone, shards
 from hlo_verify.evaluate.state import Limits
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.evaluate.uses import index_limits, index_places, ordered_sizes, positive_arguments, reaches
@@ -32,6 +32,7 @@ __all__ = [
     "index_limits",
     "index_places",
     "nearest",
+    "numbers_alone",
     "of_dense",
     "ordered_sizes",
     "positive_arguments",

@@ -165,6 +165,20 @@ def difference(whole: Blocks, local: Blocks, sharding: Sharding, *, limits: Limi
     return beside
 
 
+def numbers_alone(whole: Blocks, local: Blocks, sharding: Sharding) -> Array:
+    """What a device has where it surely has a number, and the logical module none or an infinity; NaN elsewhere. By
+    device and place in its shard; of floats, or of enclosures of what devices have. Raises as `difference` does."""
+    devices = max(sharding.devices, local.devices)
+    sharding = sharding.spread(devices)
+    laid = _laid(whole, local, sharding, _new_run(None, devices, whole.values, local.values))
+    if laid is None:
+        return np.full((devices, 0), np.nan)
+    is_alone = laid.inside & _are_finite(laid.found) & ~_are_finite(laid.expected)
+    numbers = np.where(is_alone, rounded(laid.found), np.nan)
+    each = (c if n > 1 else np.zeros_like(c) for c, n in zip(laid.classes, numbers.shape, strict=True))
+    return np.asarray(numbers[np.ix_(*each)])
+
+
 def _beside(laid: _Laid, sharding: Sharding, run: Run) -> Difference | None:
     """Where a device differs most from the first of those that hold the same, of what the logical result differs in."""
     if sharding.only is not None or laid.found.shape[0] == 1:

@@ -197,7 +197,7 @@ class Confirmer:
         elements, work = (getattr(self.session.limits, name) for name in stage.limits)
         room = self.session.limits.evaluation_room
         limits = Limits(int(min(elements, self._elements)), work, heed=self.session.check, room=room)
-        given = tuple(_enclosed(blocks, stage.real) for blocks in inputs)
+        given = tuple(enclosed(blocks, stage.real) for blocks in inputs)
         maps, devices = Maps(), 1 if self.pair.arguments is None else self.pair.devices
         held = local_arguments(self.pair, given, maps)
         asked = partial(
@@ -260,7 +260,8 @@ def _is_clear(apart: Difference, least: float) -> bool:
     return is_float and apart.size > least * max(abs(apart.expected), abs(apart.found))
 
 
-def _enclosed(blocks: Blocks, real: np.dtype[Any]) -> Blocks:
+def enclosed(blocks: Blocks, real: np.dtype[Any]) -> Blocks:
+    """What is drawn, as enclosures of that kind."""
     letters = "f" if real == INTERVALS else "fc"
     return replace(blocks, values=exact(blocks.values, real)) if blocks.values.dtype.kind in letters else blocks
 

@@ -77,6 +77,7 @@ def test_functions_of_other_things(name: str) -> None:
     assert verdict(*WRONG[name]) is Verdict.UNKNOWN
 
 
+@pytest.mark.usefixtures("prover_alone")
 @pytest.mark.parametrize("name", ["another slope", "another power", "moved"])
 def test_what_they_are_of_decides(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without asking that, all of these would be equal, where nothing is known of values on the way."""
