@@ -33,9 +33,9 @@ def manifest(name: str) -> dict[str, Any]:
 DEAR = ("conv_spatial", "encoder_uneven", "gspmd_encoder_uneven", "transformer_train_512")
 """Pairs that take as long as twenty of the others. Halos, padding and layers that repeat are in smaller ones too."""
 
-OPEN = ("encoder_uneven", "gspmd_encoder_uneven")
-"""Pairs of which one result of 11 is UNKNOWN, the gradient of the first norm's scale over rows that are split unevenly:
-since sums over what is put together are written out, which other modules need (docs/limits.md)."""
+OPEN = ("gspmd_encoder_uneven",)
+"""Pairs of which one result of 11 is UNKNOWN, the gradient of position embeddings of rows that are split unevenly
+(docs/limits.md)."""
 
 DEAR_TWINS = (*DEAR, "conv", "transformer", "gspmd_transformer", "shardmap_vocab_xent/broken_off_by_one")
 """Twins of these as well: their parts are in other twins, of blocks and of small modules."""

@@ -2,8 +2,11 @@
 
 A program that tells its devices apart (`stage == 0 ? x : received`) has guards inside its definitions. Where such a
 definition is read for one device, most of it is gone: with `s[i,d] = sum k. ([d = 0]*a[i,k] + [d > 0]*b[i,k]) * w[k]`,
-`s[i,0]` is `sum k. a[i,k] * w[k]`. The new definition says so, and is made of what is left only. So does one that reads
-such a definition at a constant inside, as the loss of the last device, `sum i. log(s[i,3])`, does.
+`s[i,0]` is `sum k. a[i,k] * w[k]`. The new definition says so, and is made of what is left only.
+
+One that reads such a definition at a constant inside, as the loss of the last device, `sum i. log(s[i,3])`, does, is
+left as it is: a comparison opens it, if the other side is not made of the same, and finds `s[i,3]` then. To make all
+anew that is made of a class token's row, the whole loss and its gradients, took all the steps of a comparison.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ COST = 4
 
 
 def settled(p: Poly, effort: Effort) -> Poly:
-    """The same term, in which no definition is read at a constant that decides a guard in it, however deep.
+    """The same term, which reads no definition at a constant that decides a guard in it, however deep.
 
     Past the effort, what is left is left as it is.
     """
@@ -58,7 +61,7 @@ def _fixed(read: Read, known: frozenset[Var]) -> frozenset[Var]:
 @once_a_session
 def _decides(source: Tensor, fixed: frozenset[Var]) -> bool:
     """Whether a definition, or one that it is made of, has a guard that constants for those parameters decide."""
-    if source.kind not in KINDS:
+    if source.kind not in KINDS or not fixed:
         return False
     return any(
         _decides(atom.tensor, _fixed(atom, fixed))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hlo_verify.equality import cases
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.settling import settled
 from hlo_verify.index import expr
@@ -102,7 +104,8 @@ def test_places_that_data_say_decide_nothing() -> None:
 
 
 def test_a_constant_inside_decides() -> None:
-    """Of `sum i. log(s[0, i])`, s the sum of exp(h[0, i, k]): where little is left of h, that is a product."""
+    """Of `sum i. log(s[0, i])`, s the sum of exp(h[0, i, k]): where little is left of h, that is a product. It is made
+    anew once the sum over i is opened."""
     d, i, k = expr.var("d", "", 2), expr.var("x", 0, 8), expr.var("x", 1, 8)
     own = algebra.read(tensor("argument", "x", "f32", (8, 8)), [expr.of_var(i), expr.of_var(k)])
     less = algebra.subtract(own, algebra.read(tensor("argument", "m", "f32", (8,)), [expr.of_var(i)]))
@@ -115,4 +118,27 @@ def test_a_constant_inside_decides() -> None:
     total = reduce_sum([i], algebra.substitute(every, {d: expr.constant(0)}))
     wanted = reduce_sum([i], logarithms(less))
     assert total is not wanted
-    assert settled(total, Effort(100)) is wanted
+    assert settled(total, Effort(100)) is total
+    assert cases.equal(total, wanted, total=Effort(100))
+
+
+def test_a_constant_far_inside_decides() -> None:
+    """Of rows of rows, each the logarithms of sums, where the first device has other ones than the others."""
+    d, i, k = expr.var("d", "", 2), expr.var("x", 0, 8), expr.var("x", 1, 8)
+    own = algebra.read(tensor("argument", "x", "f32", (8, 8)), [expr.of_var(i), expr.of_var(k)])
+    first, steps = guards.interval(expr.of_var(d), 0, 0), Effort(1000)
+
+    def deep(choose: Callable[[Poly, Poly], Poly]) -> Poly:
+        held = own
+        for _ in range(7):
+            chosen = named(choose(algebra.add(held, number(1)), algebra.scale(held, 2)))
+            row = apply(real("log"), (reduce_sum([k], apply(real("exponential"), (algebra.multiply(chosen, own),))),))
+            held = algebra.multiply(row, own)
+        return reduce_sum([i, k], held)
+
+    every = deep(lambda one, other: algebra.select(first, one, other))
+    found = algebra.substitute(every, {d: expr.constant(0)})
+    right, wrong = deep(lambda one, other: one), deep(lambda one, other: other)
+    assert found is not right
+    assert cases.equal(found, right, total=steps)
+    assert not cases.equal(found, wrong, total=steps)
