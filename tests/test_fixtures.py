@@ -33,10 +33,6 @@ def manifest(name: str) -> dict[str, Any]:
 DEAR = ("conv_spatial", "encoder_uneven", "gspmd_encoder_uneven", "transformer_train_512")
 """Pairs that take as long as twenty of the others. Halos, padding and layers that repeat are in smaller ones too."""
 
-OPEN = ("gspmd_encoder_uneven",)
-"""Pairs of which one result of 11 is UNKNOWN, the gradient of position embeddings of rows that are split unevenly
-(docs/limits.md)."""
-
 DEAR_TWINS = (*DEAR, "conv", "transformer", "gspmd_transformer", "shardmap_vocab_xent/broken_off_by_one")
 """Twins of these as well: their parts are in other twins, of blocks and of small modules."""
 
@@ -44,8 +40,7 @@ DEAR_TWINS = (*DEAR, "conv", "transformer", "gspmd_transformer", "shardmap_vocab
 def priced(name: str, file: str = "") -> Any:
     """A case that is slow where it takes long."""
     is_dear = f"{name}/{file}".startswith(DEAR_TWINS) if file else name in DEAR
-    is_open = [pytest.mark.xfail(strict=True)] if name in OPEN and not file else []
-    return pytest.param(*filter(None, (name, file)), marks=[*is_open, *([pytest.mark.slow] if is_dear else [])])
+    return pytest.param(*filter(None, (name, file)), marks=[pytest.mark.slow] if is_dear else [])
 
 
 TWINS = [priced(name, twin["file"]) for name in NAMES for twin in manifest(name)["broken"]]

@@ -33,6 +33,7 @@ from hlo_verify.passes.prove.along_lines import equal_along
 from hlo_verify.passes.prove.cut_points import CutPoints, Guesses, on_all_devices
 from hlo_verify.passes.prove.frontier import Frontier
 from hlo_verify.passes.prove.lineage import Lineage, lineage, shardings_of
+from hlo_verify.passes.prove.parts_of_values import Parts
 from hlo_verify.passes.prove.stand_ins import StandIns
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.program.ir import Location, Op
@@ -84,6 +85,8 @@ class Stages:
     """How arguments and results are sharded."""
     piped: list[Piped] = field(default_factory=list)
     """Components of the logical module's loops that lines of devices make."""
+    parts: Parts = field(default_factory=Parts)
+    """The values of either module that are no shards, as devices combine them next."""
     logical: list[Step] = field(default_factory=list)
     partitioned: list[Step] = field(default_factory=list)
     cuts: set[int] = field(default_factory=set)
@@ -188,21 +191,17 @@ class Stages:
 
     def lost(self, p: Poly) -> bool:
         """Whether a term reads something that the logical module does not define."""
-        found = self._lost.get(p.uid)
-        if found is None:
-            found = self._lost[p.uid] = any(
+        if p.uid not in self._lost:
+            self._lost[p.uid] = any(
                 read.tensor not in self._known and (read.tensor.bodies or read.tensor.kind in ("opaque", padding.KIND))
                 for read in reads(p)
             )
-        return found
+        return self._lost[p.uid]
 
     def needs_match(self, p: Poly) -> bool:
         """Whether a term is not obviously a function of logical values: it is lost, or guarded by the device."""
-        if self.lost(p):
-            return True
-        return self.device in p.free and any(
-            isinstance(a, Guard) and self.device in a.free for mono, _ in p.items for a, _ in mono
-        )
+        guards = (a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard))
+        return self.lost(p) or (self.device in p.free and any(self.device in a.free for a in guards))
 
     def expected(self, step: Step, n: int) -> tuple[Poly, Lineage] | None:
         """A device's shard of a logical result by the operation's own sharding, if it has one."""
@@ -223,8 +222,7 @@ class Stages:
 
     def counterparts(self, op: Op, *, of_any_name: bool = False) -> list[Step]:
         """Logical operations of the same origin, and of the same name if not of any."""
-        steps = self._by_location.get(op.location, [])
-        return [step for step in steps if of_any_name or step.op.name == op.name]
+        return [s for s in self._by_location.get(op.location, []) if of_any_name or s.op.name == op.name]
 
     def _recognise(self, op: Op, value: Value) -> Value:
         tried = 0
@@ -248,7 +246,7 @@ class Stages:
         return value
 
     def _candidates(self, op: Op, value: Value) -> Iterator[Step]:
-        """Logical operations of the same origin: of the same name, then any for what ends a resharding.
+        """Logical operations of the same origin that it may be: of its name, then any for what ends a resharding.
 
         The nearest first: what a value is made of is computed before it, in one layer of many from the same line.
         """
@@ -256,9 +254,9 @@ class Stages:
         if op.name in ENDS:
             found.append([step for step in self.counterparts(op, of_any_name=True) if step.op.name != op.name])
         for steps in found:
+            steps = [step for step in steps if not self.parts.are_apart(step.op, op)]
             after = bisect_left(steps, self._position(value.term), key=lambda step: step.position)
-            yield from steps[after:]
-            yield from reversed(steps[:after])
+            yield from (*steps[after:], *reversed(steps[:after]))
 
     def _position(self, p: Poly) -> int:
         """The last of the logical module's operations where a tensor comes up that a term is made of."""

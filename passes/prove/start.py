@@ -19,6 +19,7 @@ from hlo_verify.ops.lines import Piped
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.passes.prove.cut_points import Guesses
 from hlo_verify.passes.prove.lineage import Argument, argument, local_argument, placements, same_elements
+from hlo_verify.passes.prove.parts_of_values import Parts, parts_of
 from hlo_verify.passes.prove.stages import Stages
 from hlo_verify.program.ir import Function, Module, operations
 from hlo_verify.program.pair import argument_shardings, device_count, is_global, other_count
@@ -50,6 +51,8 @@ class Walk:
     """What surrounds the logical module's operations."""
     local: Context
     """What surrounds the partitioned module's."""
+    parts: Parts
+    """The values of either that devices combine next."""
 
     @property
     def unsupported(self) -> tuple[Diagnostic, ...]:
@@ -73,6 +76,7 @@ class Walk:
             arguments=self.wholes,
             placements=self.mentioned,
             piped=self.piped,
+            parts=self.parts,
             guesses=guesses or {},
         )
         self.plain.observe = stages.record_logical
@@ -117,6 +121,7 @@ def begin(
             session=session,
             claims=claims_of(logical),
         ),
+        parts_of(logical, partitioned),
     )
 
 
