@@ -57,3 +57,14 @@ def test_what_is_told_is_not_imported_by_chance() -> None:
     found = imported("--format", "html", *wrong)
     assert found >= READING | {"argparse", "dataclasses", "flint", "inspect", "jinja2"}
     assert found >= {"hlo_verify.evaluate", "hlo_verify.passes.refute.refute"}
+
+
+def test_modules_that_are_read_already_take_no_jax() -> None:
+    """They are no functions of JAX, whose arguments would be made the same."""
+    script = (
+        "import sys, pathlib, hlo_verify\nfrom hlo_verify.passes.load.load import load\n"
+        "print(hlo_verify.verify(*(load(pathlib.Path(path)) for path in sys.argv[1:])).verdict, 'jax' in sys.modules)"
+    )
+    paths = [str(TESTDATA / "mlp_2d" / f"{name}.hlo.gz") for name in ("logical", "partitioned")]
+    done = subprocess.run([sys.executable, "-c", script, *paths], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["PROVED", "False"]

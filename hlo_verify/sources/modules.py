@@ -84,14 +84,21 @@ def with_all_arguments(logical: Source, partitioned: Source) -> tuple[Source, So
 
     Raises `InputError` where it is too late: of functions that are lowered already.
     """
-    if is_file(logical) or is_file(partitioned):
-        return logical, partitioned
+    if any(is_file(source) or _is_read(source) for source in (logical, partitioned)):
+        return logical, partitioned  # without importing JAX, which takes as long as a small proof
     from hlo_verify.traced import stages
 
     first, second = stages.stage_of(logical), stages.stage_of(partitioned)
     if first is None or second is None:
         return logical, partitioned
     return cast("tuple[Lowered | Traced, Lowered | Traced]", stages.with_equal_arguments(first, second))
+
+
+def _is_read(source: object) -> bool:
+    """Whether a module is given as one that is read already."""
+    from hlo_verify.program.ir import Module
+
+    return isinstance(source, Module)
 
 
 def is_file(source: object) -> bool:
