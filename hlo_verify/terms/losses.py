@@ -74,16 +74,16 @@ def separated(p: Poly) -> list[tuple[Monomial, Number]]:
     return found
 
 
-def selected_by(p: Poly, bound: Collection[Var] | None = None) -> set[Atom]:
+def selected_by(p: Poly, bound: Collection[Var] | None = None, among: Collection[Atom] | None = None) -> set[Atom]:
     """What may be no number and is computed for some values of the bound variables only, as conditions on them say; if
-    none are given, what is computed under some conditions only."""
+    none are given, what is computed under some conditions only. Of `among` alone, where that is given."""
     items = _computed(p)
     held = [[item for item in mono if item[0].boolean] for mono, _ in items]
     within = [[item for item in mono if bound is None or not item[0].free.isdisjoint(bound)] for mono in held]
     inner = Conditions.of(within)
     outer = Conditions.of([item for item in mono if item not in own] for mono, own in zip(held, within, strict=True))
     if not allows("told_apart", outer.count * inner.count):
-        return doubtful(p)
+        return doubtful(p) if among is None else doubtful(p).intersection(among)
     found: set[Atom] = set()
     for around in outer.cases():
         seen = []
@@ -91,7 +91,9 @@ def selected_by(p: Poly, bound: Collection[Var] | None = None) -> set[Atom]:
             both = Case({**around.pieces, **case.pieces}, {**around.truths, **case.truths})
             seen.append({atom for mono in both.coefficients(items) for atom in _doubtful(mono)})
         every = set[Atom]().union(*seen)
-        found |= {atom for here in seen for atom in _by_age(every - here) if not _is_implied(atom, here)}
+        asked = every - found if among is None else every.intersection(among) - found
+        for here in seen:
+            found |= {atom for atom in _by_age(asked - here - found) if not _is_implied(atom, here)}
     return found
 
 

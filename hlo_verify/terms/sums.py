@@ -51,7 +51,7 @@ def reduce_sum(bound: Sequence[Var], p: Poly) -> Poly:
     parts = over_all(p, bound)
     if parts is not None:
         return algebra.add(*(reduce_sum(bound, part) for part in parts))
-    selected = selected_by(p, bound)
+    selected = selected_by(p, bound, {a for mono, _ in p.items for a, _ in mono if a.free.isdisjoint(bound)})
     addends = separated(p)
     if len(addends) > 1:
         used("sum of terms")
@@ -243,7 +243,7 @@ def _may_part(groups: Sequence[Sequence[Item]]) -> bool:
 def _are_selected(factors: Sequence[Atom], p: Poly) -> bool:
     """Whether some common factors of a term may be no numbers, and are computed under some of its conditions only."""
     doubted = [atom for atom in factors if atom.doubt]
-    return bool(doubted) and (any(a.doubt & INFINITE for a in doubted) or not selected_by(p).isdisjoint(doubted))
+    return bool(doubted) and (any(a.doubt & INFINITE for a in doubted) or bool(selected_by(p, among=doubted)))
 
 
 def _parted(bound: list[Var], items: list[Item]) -> Poly | None:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from hlo_verify.index import expr
-from hlo_verify.terms import algebra, guards, signs, sums
+from hlo_verify.terms import algebra, guards, losses, signs, sums
 from hlo_verify.terms.attained import counts_the_best
 from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, IS_ZERO, LOG, MAXIMUM, MINIMUM, real
@@ -206,3 +206,23 @@ def test_a_case_of_a_selection_is_one_selection() -> None:
     row = expr.of_var(ROW)
     assert where(term, row, 1, None) is selected
     assert where(term, row, None, 0) is algebra.add(at(B), selected)
+
+
+def test_what_is_selected_is_so_of_those_that_are_asked_about() -> None:
+    """Whether it is implied by what else is computed is worked out of these alone, and no other answer for it."""
+    second = guards.interval(expr.of_var(ROW), 1, 1)
+    of_place, of_all = log(at(A)), log(at(B, expr.constant(0)))
+    inverse = divide(ONE, at(B, expr.constant(1)))
+    for p in (
+        algebra.add(algebra.multiply(first(), of_place), algebra.multiply(second, of_all), inverse),
+        algebra.add(algebra.multiply(first(), algebra.multiply(of_place, inverse)), of_all),
+        algebra.add(algebra.multiply(first(), of_all), algebra.multiply(of_all, inverse)),
+        algebra.add(algebra.multiply(first(), log(algebra.add(of_all, ONE))), of_all),
+    ):
+        atoms = {atom for mono, _ in p.items for atom, _ in mono}
+        for bound in (None, [ROW], []):
+            every = losses.selected_by(p, bound)
+            assert every <= atoms
+            for few in ([], *([atom] for atom in atoms), atoms):
+                assert losses.selected_by(p, bound, set(few)) == every.intersection(few)
+    assert losses.selected_by(algebra.multiply(first(), of_all)) == {of_all.atom}
