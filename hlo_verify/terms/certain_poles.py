@@ -26,6 +26,7 @@ from hlo_verify.terms import signs
 from hlo_verify.terms.conditions import Conditions
 from hlo_verify.terms.doubts import INFINITE, has_value_of_numbers, is_of_constants, is_partial
 from hlo_verify.terms.functions import EXTREMA, Function
+from hlo_verify.terms.kept_for_some import Needs, are_met, both, for_all, is_positive_for_some, needed, there
 from hlo_verify.terms.places_of_one_form import apart, renamed
 from hlo_verify.terms.signs import NEGATIVE, ZERO
 from hlo_verify.terms.term import ZERO as NOTHING
@@ -54,7 +55,7 @@ def is_outside_somewhere(function: Function, args: tuple[Poly, ...]) -> bool:
         return False
     if _is_outside(function, args):
         return True
-    if not _may_be_outside_of(function, args):
+    if not _may_be_outside_of(function, args) or (function.name in _OUTSIDE and is_positive_for_some(args[-1])):
         return False
     anywhere = apart(args)
     if anywhere is not args and not is_outside_somewhere(function, anywhere):
@@ -84,6 +85,9 @@ def has_some(read: Read) -> bool:
     known: a definition is made for places without bounds."""
     if not _suspects(read.tensor) or not any(v.size < UNBOUNDED for v in read.free):
         return False
+    needs = _numbers_where(read.tensor)
+    if needs is not None and (left := there(needs, read)) is not None and are_met(left, read.free):
+        return False
     (anywhere,) = apart((of_atom(read),))
     if anywhere.atom is not read and not _has_infinite(anywhere):
         return False
@@ -92,8 +96,8 @@ def has_some(read: Read) -> bool:
         return bool(alike.doubt & INFINITE)
     from hlo_verify.terms.substitution import at_own_places  # made of terms
 
-    there = at_own_places(read)
-    return any(_has_infinite(there.poly(part)) for part in _suspects(read.tensor))
+    own = at_own_places(read)
+    return any(_has_infinite(own.poly(part)) for part in _suspects(read.tensor))
 
 
 def _has_infinite(p: Poly) -> bool:
@@ -121,6 +125,29 @@ def _may_be_made_outside(atom: Atom) -> bool:
         return False
     is_own = is_partial(atom.function) and _may_be_outside_of(atom.function, atom.args)
     return is_own or any(_may_be_made_outside(a) for p in atom.args for mono, _ in p.items for a, _ in mono)
+
+
+@once_a_session
+def _numbers_where(source: Tensor) -> Needs | None:
+    """Places at which what a definition adds up is a number for some arguments, by what suffices; None if by nothing
+    that is found."""
+    found = both(_number_where(atom) for part in _suspects(source) for mono, _ in part.items for atom, _ in mono)
+    return None if found is None else for_all(found, source.bound)
+
+
+@once_a_session
+def _number_where(atom: Atom) -> Needs | None:
+    if atom.boolean or not _may_be_made_outside(atom):
+        return None if atom.doubt & INFINITE else ()
+    if isinstance(atom, Read):
+        inner = _numbers_where(atom.tensor)
+        return None if inner is None or atom.doubt & INFINITE else there(inner, atom)
+    assert isinstance(atom, Apply)
+    own: Needs | None = None if atom.doubt & INFINITE else ()
+    if is_partial(atom.function) and _may_be_outside_of(atom.function, atom.args):
+        own = needed(atom.args[-1]) if atom.function.name in _OUTSIDE and own is not None else None
+    kept = None if own is None else for_all(own, ())
+    return both((kept, *(_number_where(a) for p in atom.args for mono, _ in p.items for a, _ in mono)))
 
 
 def _may_be_outside_of(function: Function, args: Sequence[Poly]) -> bool:
