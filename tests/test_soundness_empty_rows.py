@@ -230,3 +230,23 @@ def test_rows_that_are_never_empty() -> None:
         return but_0(own(), SIZE, attention(mask, own(), s, v))
 
     assert verdict(partial(attention, mask, jnp.arange(SIZE)), local) is Verdict.PROVED
+
+
+TOKENS = jax.ShapeDtypeStruct((SIZE,), jnp.int32)
+
+
+def of_tokens(below: int, row: int | None, tokens: jax.Array, scores: jax.Array) -> jax.Array:
+    """Shares of scores up to the diagonal, or below it, whose tokens are some; 0 in rows that are left out."""
+    i, k = jnp.arange(SIZE)[:, None], jnp.arange(SIZE)[None]
+    left = jnp.where((k <= i - below) & ((tokens >= 0) & (tokens < 9))[None], jnp.exp(scores), 0)
+    shares = left / left.sum(1, keepdims=True)
+    return shares if row is None else jnp.where(i == row, 0 * scores, shares)
+
+
+@pytest.mark.parametrize(("below", "row"), [(1, 0), (0, SIZE), (1, SIZE)])
+def test_conditions_on_integers_beside_those_on_places(below: int, row: int) -> None:
+    """Integers of an argument may leave nothing of a row, or may not; the diagonal leaves nothing of row 0 for all."""
+    logical = jax.jit(partial(of_tokens, below, None)).trace(TOKENS, SCORES)
+    other = jax.jit(partial(of_tokens, below, row)).trace(TOKENS, SCORES)
+    found = hlo_verify.verify(logical, other, time_limit=60).verdict
+    assert found == Verdict.PROVED if row == SIZE else found != Verdict.PROVED
