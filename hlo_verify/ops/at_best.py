@@ -20,7 +20,7 @@ from hlo_verify.equality import opening
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.memory import once_a_session
-from hlo_verify.ops.attaining import least_index_of_best
+from hlo_verify.ops.attaining import end_of_best
 from hlo_verify.ops.best import KINDS, OPPOSITE, Pair, Types, index_of_best, is_from_the_worst, of_best, one_index
 from hlo_verify.ops.elements import elsewhere, opaque, places
 from hlo_verify.ops.order_keys import key_of
@@ -29,7 +29,7 @@ from hlo_verify.ops.ranks import as_rank
 from hlo_verify.ops.regions import reduce_terms
 from hlo_verify.ops.slots import at_own_slots
 from hlo_verify.ops.values import integer_range
-from hlo_verify.program.element_types import is_float, is_integer
+from hlo_verify.program.element_types import is_float
 from hlo_verify.terms import algebra
 from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import unfold
@@ -53,7 +53,7 @@ def reduce_to_best(reducer: str, bound: Sequence[Var], term: Poly, dtype: str) -
     if reducer == "sum":
         return at_own_slots(at_best(as_rank(summed(bound, term))))
     bound, term = over_places(bound, term)
-    best = least_index_of_best(bound, term, dtype) if reducer == "min" and is_integer(dtype) else None
+    best = end_of_best(reducer, bound, term, dtype)
     return reduce_terms(reducer, bound, term) if best is None else best
 
 

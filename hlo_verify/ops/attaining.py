@@ -1,8 +1,11 @@
-"""The least index of those that attain the best value: how programs spell argmax, within a device or across them.
+"""The least or greatest index of those that attain the best value: how programs spell argmax, within or across devices.
 
     min v. (i(v) where x(v) = max w. x(w), else c)      is the index of the best x, for a number c that no i is above
+    max v. (i(v) where x(v) = max w. x(w), else c)      is less the index by -i, for a number c that no i is below:
+                                                        the last of equal ones
 
-Instead of `=` a program may ask `>=`, of the least values `<=`.
+Instead of `=` a program may ask `>=`, of the least values `<=`. Of integers, the least is less the greatest of what is
+less each of them: `-pmax(-i)` is a `pmin`.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from typing import NamedTuple
 from hlo_verify.equality import opening
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
-from hlo_verify.ops.best import Types, index_of_best, is_finite, is_from_the_worst, one_index
+from hlo_verify.ops.best import OPPOSITE, Types, index_of_best, is_finite, is_from_the_worst, one_index
 from hlo_verify.ops.regions import combine, neutral, reduce_terms
 from hlo_verify.ops.values import integer_range
 from hlo_verify.program.element_types import is_float, is_integer
@@ -21,9 +24,9 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import EQUAL, IS_ZERO, MINIMUM, POSITIVE
+from hlo_verify.terms.functions import EQUAL, IS_ZERO, MAXIMUM, MINIMUM, POSITIVE
 from hlo_verify.terms.steps import pieces
-from hlo_verify.terms.term import ZERO, Apply, Monomial, Number, Poly, Read, Tensor, make_poly, number, of_atom
+from hlo_verify.terms.term import ZERO, Apply, Atom, Monomial, Number, Poly, Read, Tensor, make_poly, number, of_atom
 
 COMPARISONS = (IS_ZERO, EQUAL, POSITIVE)
 
@@ -40,8 +43,18 @@ class _Choice(NamedTuple):
     """Whether it holds where the left side is greater, too."""
 
 
-def least_index_of_best(bound: Sequence[Var], term: Poly, dtype: str) -> Poly | None:
-    """The least of some indices over variables, where it is that of the best of some values; None otherwise."""
+def end_of_best(reducer: str, bound: Sequence[Var], term: Poly, dtype: str) -> Poly | None:
+    """The least or greatest of some indices over variables, where it is that of the best of some values; None
+    otherwise."""
+    if not is_integer(dtype) or reducer not in OPPOSITE:
+        return None
+    if reducer == "min":
+        return _least_index_of_best(bound, term, dtype)
+    least = _least_index_of_best(bound, algebra.scale(term, -1), dtype)
+    return None if least is None else algebra.scale(least, -1)
+
+
+def _least_index_of_best(bound: Sequence[Var], term: Poly, dtype: str) -> Poly | None:
     more, body, most = _least_of(term)
     bound = [*bound, *more]
     choice = _choice(opening.opened(body))
@@ -58,20 +71,26 @@ def least_index_of_best(bound: Sequence[Var], term: Poly, dtype: str) -> Poly | 
 
 
 def _least_of(term: Poly) -> tuple[tuple[Var, ...], Poly, Number]:
-    """What a term is the least of, over which variables; a number among it apart."""
-    atom = term.atom
+    """What a term is the least of, over which variables; a number among it apart. It may be less a greatest."""
+    atom, sign = _signed(term)
     most: Number = expr.UNBOUNDED
-    if isinstance(atom, Apply) and atom.function == MINIMUM:
+    if isinstance(atom, Apply) and atom.function == (MINIMUM if sign > 0 else MAXIMUM):
         others = [arg for arg in atom.args if arg.constant is None]
         if len(others) == 1:
-            most = min(arg.constant for arg in atom.args if arg.constant is not None)
-            term = others[0]
+            most = min(arg.constant * sign for arg in atom.args if arg.constant is not None)
+            term = algebra.scale(others[0], sign)
     ahead = dict(term.items).get((), 0)  # the least of indices that a number is added to is that number more
-    atom = algebra.subtract(term, number(ahead)).atom
-    if not isinstance(atom, Read) or atom.tensor.kind != "min":
+    atom, sign = _signed(algebra.subtract(term, number(ahead)))
+    if not isinstance(atom, Read) or atom.tensor.kind != ("min" if sign > 0 else "max"):
         return (), term, most
     more, (body,) = unfold(atom)
-    return more, algebra.add(body, number(ahead)), most
+    return more, algebra.add(algebra.scale(body, sign), number(ahead)), most
+
+
+def _signed(term: Poly) -> tuple[Atom | None, int]:
+    """The atom that a term is, or is less; None of another term."""
+    less = algebra.scale(term, -1).atom
+    return (term.atom, 1) if less is None else (less, -1)
 
 
 def _is_known(value: Poly, dtype: str) -> bool:
@@ -99,9 +118,13 @@ def _index(extremum: str, bound: Sequence[Var], own: Poly, index: Poly, dtypes: 
     else:
         i, ahead = ZERO, index
     hi = integer_range(dtypes[1])[1]
-    starts = algebra.substitute(ahead, {v: expr.constant(0) for v in bound}) is ZERO
-    begins = starts and within(ahead, 0, hi) and within(i, 0, hi)
-    if not begins and not (is_float(dtypes[0]) and is_finite(own)):
+    for corner in (dict.fromkeys(bound, 0), {v: v.size - 1 for v in bound}):
+        start = algebra.substitute(ahead, {v: expr.constant(at) for v, at in corner.items()})
+        if start.constant is None or not within(i, 0, hi) or not within(algebra.subtract(ahead, start), 0, hi):
+            continue
+        from_zero = (own, algebra.subtract(index, start))
+        return algebra.add(start, index_of_best(extremum, bound, from_zero, first, dtypes))
+    if not is_float(dtypes[0]) or not is_finite(own):
         return None
     return index_of_best(extremum, bound, (own, index), first, dtypes)
 

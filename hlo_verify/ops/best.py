@@ -4,6 +4,8 @@ Pairs in this order form a commutative, associative, idempotent monoid, so that 
 the best of the whole, and the initial pair may take part any number of times. An initial value that is the worst there
 is (for the greatest minus infinity, or the least integer) never wins against others, whatever its index. A part that
 numbers its elements from elsewhere shifts the index: `c + argmax f. (x(f), i(f))` is `argmax f. (x(f), c + i(f))`.
+Elements that are numbered from the last one are looked at from there: `argmax f. (x(f), 9 - f)` for ten of them is
+`argmax f. (x(9 - f), f)`.
 Where all values are the worst, an initial index 0, below which no index is, wins on both sides.
 """
 
@@ -14,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from hlo_verify.equality import opening
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
+from hlo_verify.ops.backwards import from_the_end
 from hlo_verify.ops.elements import replaced
 from hlo_verify.ops.order_keys import key_of
 from hlo_verify.ops.regions import combine, neutral, reduce_terms
@@ -24,7 +27,7 @@ from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.functions import INFINITY
 from hlo_verify.terms.merging import merge_in
-from hlo_verify.terms.term import ZERO, Poly, Read, of_atom, reads
+from hlo_verify.terms.term import ZERO, Ix, Poly, Read, of_atom, reads
 
 KINDS = ("argmax", "argmin")
 OPPOSITE = {"max": "min", "min": "max"}
@@ -58,11 +61,24 @@ def index_of_best(extremum: str, bound: Sequence[Var], pair: Pair, first: Pair, 
     merged = merge_in(live, pair)
     if merged is not None:
         return index_of_best(extremum, merged[0], (merged[1][0], merged[1][1]), first, dtypes)
+    value, index = pair = _upwards(live, pair)
     if is_float(dtypes[0]) and _is_worst(extremum, first[0], dtypes[0]):
         key = key_of(value, live)
         extremum = extremum if key.ascending else OPPOSITE[extremum]
         pair, first = (key.term, index), (neutral(extremum, dtypes[0]), first[1])
     return define(f"arg{extremum}", live, (*pair, *first), attributes=dtypes, dtype=dtypes[1])
+
+
+def _upwards(bound: Sequence[Var], pair: Pair) -> Pair:
+    """A pair whose index counts upwards by the bound variables, but where as many other places would count down."""
+    forms = [(atom.index, k) for mono, k in pair[1].items for atom, _ in mono if isinstance(atom, Ix)]
+    falling = {part for form, k in forms for part, c in form.items if c * k < 0}
+    down = [v for v in bound if any(part in falling for part, _ in expr.of_var(v).items)]
+    if not down:
+        return pair
+    there = {v: from_the_end(v, expr.of_var(v)) for v in down}
+    value, index = (algebra.substitute(p, there) for p in pair)
+    return pair if merge_in(bound, (value, index)) is not None else (value, index)
 
 
 def _part(extremum: str, pair: Pair, first: Pair, dtypes: Types) -> tuple[tuple[Var, ...], Pair] | None:
