@@ -24,11 +24,11 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import EQUAL, IS_ZERO, MAXIMUM, MINIMUM, POSITIVE
+from hlo_verify.terms.functions import EQUAL, IS_ZERO, LESS_OR_EQUAL, MAXIMUM, MINIMUM, POSITIVE
 from hlo_verify.terms.steps import pieces
 from hlo_verify.terms.term import ZERO, Apply, Atom, Monomial, Number, Poly, Read, Tensor, make_poly, number, of_atom
 
-COMPARISONS = (IS_ZERO, EQUAL, POSITIVE)
+COMPARISONS = (IS_ZERO, EQUAL, POSITIVE, LESS_OR_EQUAL)
 
 
 class _Choice(NamedTuple):
@@ -152,6 +152,11 @@ def _choice(term: Poly) -> _Choice | None:
         return None
     if test.function == EQUAL:
         return _Choice(holds, least, test.args[0], test.args[1], or_more=False)
+    if test.function == LESS_OR_EQUAL:
+        left, right = test.args[1], test.args[0]
+        if left is ZERO:
+            left, right = algebra.scale(right, -1), ZERO
+        return _Choice(holds, least, left, right, or_more=True)
     if test.function == POSITIVE:
         return _Choice(holds, least, algebra.scale(test.args[0], -1), ZERO, or_more=True)
     return _Choice(holds, least, test.args[0], ZERO, or_more=False)
@@ -175,7 +180,9 @@ def _choice_by_integer(term: Poly) -> _Choice | None:
 def _attaining(bound: Sequence[Var], choice: _Choice) -> Iterator[tuple[str, Poly, Poly]]:
     """What each element may be compared with the best of, and what with: they are equal where the comparison holds, or
     the element is beyond it."""
-    sides = [(choice.left, choice.right), (choice.right, choice.left)]
+    sides = [(choice.left, choice.right)]
+    if not choice.or_more:
+        sides.append((choice.right, choice.left))
     if choice.right is ZERO:
         difference = choice.left
         own = algebra.build({m: c for m, c in difference.items if any(a.free & set(bound) for a, _ in m)})
@@ -183,10 +190,14 @@ def _attaining(bound: Sequence[Var], choice: _Choice) -> Iterator[tuple[str, Pol
         if rest.doubt & INFINITE and not is_finite(own):  # infinities may be equal, but their difference is no number
             return
         sides = [(own, rest)]
-    for extremum, beyond in (("max", 1), ("min", -1)):
-        for sign in (1, -1):
-            if sign == beyond or not choice.or_more:
-                yield from ((extremum, algebra.scale(a, sign), algebra.scale(b, sign)) for a, b in sides)
+    found = [
+        (extremum, algebra.scale(a, sign), algebra.scale(b, sign))
+        for extremum, beyond in (("max", 1), ("min", -1))
+        for sign in (1, -1)
+        if sign == beyond or not choice.or_more
+        for a, b in sides
+    ]  # the greatest of what is negated is less the least: what is not negated comes first, as references have it
+    yield from sorted(found, key=lambda each: all(c < 0 for _, c in each[1].items))
 
 
 def _has(mono: Monomial, atom: Apply) -> bool:

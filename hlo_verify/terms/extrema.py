@@ -64,6 +64,9 @@ def reduce_extremum(reducer: str, bound: Sequence[Var], p: Poly) -> Poly:
         used("multiple in an extremum")
         mono, c = p.items[0]
         return algebra.scale(reduce_extremum(reducer, live, make_poly(((mono, 1),))), c)
+    if all(c < 0 for _, c in p.items):
+        used("extremum of what is negated")
+        return algebra.scale(reduce_extremum(_OTHER[reducer], live, algebra.scale(p, -1)), -1)
     key = outside(p, live)
     if key.term is not p:
         used("extremum of an increasing function")

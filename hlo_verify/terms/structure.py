@@ -130,6 +130,7 @@ REWRITINGS = (
         "in_line._joined",
         "of one f, found at each place",
     ),
+    Rewriting("extremum of what is negated", "max v. -f(v)", "-(min v. f(v))", "extrema.reduce_extremum"),
     Rewriting("multiple in an extremum", "max v. c*f(v)", "c * max v. f(v)", "extrema.reduce_extremum", "c > 0"),
     Rewriting(
         "extremum of an increasing function",

@@ -113,6 +113,49 @@ def test_other_numbers(start: int, dtype: str) -> None:
         assert verdict(partial(index_of, least=False, last=not last), partial(local, by), dtype) is not Verdict.PROVED
 
 
+@pytest.mark.parametrize("form", ["value", "index"])
+def test_the_least_is_less_the_greatest_of_opposites(form: str) -> None:
+    """Of floats; the opposite of the least integer is none."""
+
+    def local(x: jax.Array) -> jax.Array:
+        value, own = jnp.min(x, axis=1), jnp.argmin(x, axis=1) + lax.axis_index("x") * SHARD
+        least = -lax.pmax(-value, "x")
+        return least if form == "value" else lax.pmin(jnp.where(value == least, own, WHOLE), "x")
+
+    def reference(x: jax.Array) -> jax.Array:
+        return jnp.min(x, axis=1) if form == "value" else jnp.argmin(x, axis=1)
+
+    assert verdict(reference, local, "float32") is Verdict.PROVED
+    if form == "value":
+        assert verdict(reference, local, "int32") is not Verdict.PROVED
+        assert verdict(lambda x: jnp.max(x, axis=1), local, "float32") is not Verdict.PROVED
+
+
+@pytest.mark.parametrize(("test", "expected"), [(">=", True), ("==", True), ("<=", False), ("by columns", False)])
+def test_scores_with_noise(test: str, expected: bool) -> None:
+    """Samples by Gumbel's trick: what random bits are made to is not known to be a number."""
+    rows = 2
+
+    def reference(key: jax.Array, x: jax.Array) -> jax.Array:
+        return jnp.argmax(x + jax.random.gumbel(key, (rows, WHOLE)), axis=1)
+
+    def local(key: jax.Array, x: jax.Array) -> jax.Array:
+        first = lax.axis_index("x") * SHARD
+        noise = jax.random.gumbel(key, (rows, WHOLE))
+        if test == "by columns":
+            noise = jax.random.gumbel(key, (WHOLE, rows)).T
+        scores = x + lax.dynamic_slice_in_dim(noise, first, SHARD, 1)
+        value, own = jnp.max(scores, axis=1), jnp.argmax(scores, axis=1) + first
+        best = lax.pmax(value, "x")
+        attains = value == best if test == "==" else value <= best if test == "<=" else value >= best
+        return lax.pmin(jnp.where(attains, own, WHOLE), "x")
+
+    shapes = [jax.ShapeDtypeStruct((2,), "uint32"), jax.ShapeDtypeStruct((rows, WHOLE), "float32")]
+    placed = Placed(MESH, (P(), P(None, "x")), P(), shapes)
+    found = hlo_verify.verify(*placed.pair(reference, local), refute=False).verdict
+    assert (found is Verdict.PROVED) is expected
+
+
 @pytest.mark.parametrize("dtype", ["float32", "int32"])
 def test_rows_of_the_worst_value_there_is(dtype: str) -> None:
     """What is proved of such rows is what a machine computes of them."""

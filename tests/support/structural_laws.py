@@ -213,6 +213,14 @@ def _multiple(case: Case) -> tuple[Poly, Array]:
     return extrema.reduce_extremum("max", [v], algebra.scale(at(x, v), c)), case.each(lambda i, j: max(c * xs))
 
 
+@instance("extremum of what is negated")
+def _negated(case: Case) -> tuple[Poly, Array]:
+    (x, xs), (y, ys), v = case.make(4), case.make(4), bound(4)
+    both = algebra.add(at(x, v), algebra.scale(at(y, v), 2))
+    reducer, least = case.random.choice((("max", max), ("min", min)))
+    return extrema.reduce_extremum(reducer, [v], algebra.scale(both, -1)), case.each(lambda i, j: least(-xs - 2 * ys))
+
+
 @instance("extrema over variables")
 def _extrema(case: Case) -> tuple[Poly, Array]:
     (x, xs), v, w = case.make(4, 3), bound(4), bound(3)
