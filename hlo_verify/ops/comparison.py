@@ -54,7 +54,7 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
         a, b, direction = b, a, {"LT": "GT", "GE": "LE"}[direction]
     ordered = direction in ("GT", "LE")
     if is_integer(dtype) or dtype == "i1":
-        test = _compare_integers(a, b, ordered)
+        return result(op, _compare_integers(a, b, ordered, direction in ("LE", "NE")))
     elif is_float(dtype) and op.attributes.get("compare_type") != "TOTALORDER":
         if op.attributes.get(IN_FLOATS):
             return result(op, in_floats.compared(direction, a.term, b.term, op.attributes[IN_FLOATS]))
@@ -115,25 +115,30 @@ def _compare_reals(direction: str, a: Poly, b: Poly, dtype: str) -> Poly:
     return algebra.logical_not(test) if direction in ("LE", "NE") else test
 
 
-def _compare_integers(a: Value, b: Value, ordered: bool) -> Poly:
-    """`[a > b]` or `[a = b]`: a guard on the difference of what the machine holds, for each piece of step functions."""
+def _compare_integers(a: Value, b: Value, ordered: bool, denied: bool) -> Poly:
+    """`[a > b]` or `[a = b]`: a guard on the difference of what the machine holds, for each piece of step functions; or
+    the opposite, for each piece as well: `[p]*[x != y] + [not p]*[x != z]`, as it is where a piece is all there is."""
     if a.type.dtype == "i1" and not ordered:
         p, q = a.term, b.term  # p = q as truth values: pq + (1-p)(1-q)
         both = product(p, q, "i1")
-        return algebra.add(algebra.scale(both, 2), ONE, algebra.scale(p, -1), algebra.scale(q, -1))
+        return _said(algebra.add(algebra.scale(both, 2), ONE, algebra.scale(p, -1), algebra.scale(q, -1)), denied)
     pieces = choices_of(a)
     if pieces and not ordered and _is_one_element(pieces, b):
-        return guards.interval(expr.subtract(as_index(a), as_index(b)), 0, 0)
+        return _said(guards.interval(expr.subtract(as_index(a), as_index(b)), 0, 0), denied)
     if pieces:
-        return algebra.add(*(where_held(on, _compare_integers(here, b, ordered)) for on, here in pieces))
+        return algebra.add(*(where_held(on, _compare_integers(here, b, ordered, denied)) for on, here in pieces))
     pieces = choices_of(b)
     if pieces and not ordered and _is_one_element(pieces, a):
-        return guards.interval(expr.subtract(as_index(a), as_index(b)), 0, 0)
+        return _said(guards.interval(expr.subtract(as_index(a), as_index(b)), 0, 0), denied)
     if pieces:
-        return algebra.add(*(where_held(on, _compare_integers(a, here, ordered)) for on, here in pieces))
+        return algebra.add(*(where_held(on, _compare_integers(a, here, ordered, denied)) for on, here in pieces))
     together = None if ordered else zero_together(algebra.subtract(a.term, b.term), *integer_range(a.type.dtype))
     difference = expr.subtract(as_index(a), as_index(b)) if together is None else together
-    return guards.interval(difference, 1, None) if ordered else guards.interval(difference, 0, 0)
+    return _said(guards.interval(difference, 1 if ordered else 0, None if ordered else 0), denied)
+
+
+def _said(test: Poly, denied: bool) -> Poly:
+    return algebra.logical_not(test) if denied else test
 
 
 def _is_one_element(pieces: Sequence[tuple[Poly, Value]], place: Value) -> bool:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
+from jax.sharding import AbstractMesh, AxisType
+from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
@@ -96,3 +100,33 @@ def test_what_a_truth_value_chooses_is_compared_as_that(name: str) -> None:
         for f in (chosen, lambda p, x: other(jnp.all(p > 0), x))
     ]
     assert (hlo_verify.verify(*texts, refute=False).verdict is Verdict.PROVED) is is_right
+
+
+COUNTED = {"!=": jnp.not_equal, "==": jnp.equal, "<=": jnp.less_equal, "<": jnp.less}
+"""How an element is compared with the one before it."""
+
+
+def counted_round_a_ring(name: str, shift: int, devices: int = 4) -> Callable[[jax.Array], jax.Array]:
+    """How many elements up to each one are so, where the one before a device's first is that device's neighbour's."""
+    own_first = [(d, (d + shift) % devices) for d in range(devices)]
+
+    def counted(x: jax.Array) -> jax.Array:
+        before = jnp.concatenate([lax.ppermute(x[-1:], "x", own_first), x[:-1]])
+        here = jnp.cumsum(COUNTED[name](x, before).astype(jnp.int32))
+        totals = lax.all_gather(here[-1], "x")
+        return here + jnp.where(jnp.arange(devices) < lax.axis_index("x"), totals, 0).sum()
+
+    mesh = AbstractMesh((devices,), ("x",), axis_types=(AxisType.Auto,))
+    return jax.shard_map(counted, mesh=mesh, in_specs=P("x"), out_specs=P("x"), check_vma=False)
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_what_is_compared_in_pieces_is_so_in_each(name: str) -> None:
+    """`x != (y where p, else z)` is `x != y` where p, as `x < y` is; and not 1 less `x = y` there."""
+    x = jax.ShapeDtypeStruct((12,), jnp.int32)
+
+    def counted(x: jax.Array) -> jax.Array:
+        return jnp.cumsum(COUNTED[name](x, jnp.roll(x, 1)).astype(jnp.int32))
+
+    assert hlo_verify.check(counted, counted_round_a_ring(name, 1), x, refute=False).verdict is Verdict.PROVED
+    assert hlo_verify.check(counted, counted_round_a_ring(name, 2), x, refute=False).verdict is Verdict.UNKNOWN
