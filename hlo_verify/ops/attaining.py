@@ -23,8 +23,8 @@ from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.terms import algebra
 from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import EQUAL, IS_ZERO, LESS_OR_EQUAL, MAXIMUM, MINIMUM, POSITIVE
+from hlo_verify.terms.doubts import INFINITE, is_partial
+from hlo_verify.terms.functions import EQUAL, INFINITY, IS_ZERO, LESS_OR_EQUAL, MAXIMUM, MINIMUM, POSITIVE
 from hlo_verify.terms.steps import pieces
 from hlo_verify.terms.term import ZERO, Apply, Atom, Monomial, Number, Poly, Read, Tensor, make_poly, number, of_atom
 
@@ -94,8 +94,29 @@ def _signed(term: Poly) -> tuple[Atom | None, int]:
 
 
 def _is_known(value: Poly, dtype: str) -> bool:
-    """Whether a term is what a machine holds of that type."""
-    return is_float(dtype) or (is_integer(dtype) and within(value, *integer_range(dtype)))
+    """Whether a term is what a machine holds of that type, and NaN for no reason but its arguments: what is greater or
+    equal to the greatest of several is none of them where one is NaN, whose index an argmax gives."""
+    if is_float(dtype):
+        return _is_infinite_as_written(value)
+    return is_integer(dtype) and within(value, *integer_range(dtype))
+
+
+def _is_infinite_as_written(value: Poly) -> bool:
+    """Whether what is infinite in a term is what the program writes, with no function in between that is not defined
+    everywhere: what that is at some place whatever the arguments are (0/0, 1/0) may be NaN."""
+    left, seen = [value], set[Atom]()
+    while left:
+        for atom in {a for mono, _ in left.pop().items for a, _ in mono if a.doubt & INFINITE} - seen:
+            seen.add(atom)
+            if isinstance(atom, Apply) and atom.function == INFINITY:
+                continue
+            parts = atom.tensor.bodies if isinstance(atom, Read) else atom.args if isinstance(atom, Apply) else ()
+            if isinstance(atom, Apply) and is_partial(atom.function):
+                return False
+            if not any(a.doubt & INFINITE for p in parts for mono, _ in p.items for a, _ in mono):
+                return False
+            left.extend(parts)
+    return True
 
 
 def _is_best(extremum: str, bound: Sequence[Var], own: Poly, rest: Poly, dtype: str) -> bool:

@@ -12,17 +12,20 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
 from hlo_verify.diagnostics import Code, Internal, Solver
 from hlo_verify.evaluate import Limits, UnknownError, allows, evaluate, numbers_alone
+from hlo_verify.evaluate.balls import BALLS, precision
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array, Maps
 from hlo_verify.passes.refute import trial as trials
-from hlo_verify.passes.refute.confirm import Confirmer, enclosed
+from hlo_verify.passes.refute.confirm import FEWEST, Confirmer, enclosed
 from hlo_verify.passes.refute.draws import EVEN, Draw, Drawing, Zeroed
 from hlo_verify.passes.refute.trial import NOTICED, Inputs, Trial
+from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import Pair, pair_of
 from hlo_verify.program.preconditions import assumed
@@ -115,17 +118,18 @@ class _Look:
         return said
 
     def _surely_alone(self) -> dict[int, Array]:
-        """What of these numbers devices surely have for the first draw. The rest of a sum, where 0 is divided by 0, may
-        be any number."""
+        """Of these, the numbers that devices surely have for the first draw where the logical module has none as real
+        numbers go. The rest of a sum, where 0 is divided by 0, may be any number; and what is too small or too large
+        for a float is a number: `exp(-1e9) / exp(-1e9)` is 1."""
         results = sorted(self._alone)
         trial = self._run(self.drawing.draw(DRAWS[0], 0), results)
         maps, devices = Maps(), 1 if self.pair.arguments is None else self.pair.devices
         held = trials.local_arguments(self.pair, tuple(enclosed(each, INTERVALS) for each in trial.inputs), maps)
-        with np.errstate(all="ignore"):
-            local = evaluate(
-                self.pair.partitioned, held, devices, only=results, real=INTERVALS, limits=self._limits(), maps=maps
-            )
-        return self._numbers_alone(replace(trial, local=local), results)
+        asked = partial(evaluate, only=results, limits=self._limits())
+        with np.errstate(all="ignore"), precision(FEWEST):
+            local = asked(self.pair.partitioned, held, devices, real=INTERVALS, maps=maps)
+            whole = asked(self.pair.logical, tuple(enclosed(each, BALLS) for each in trial.inputs), 1, real=BALLS)
+        return self._numbers_alone(replace(trial, whole=whole, local=local), results)
 
     def _run(self, inputs: Inputs, results: Collection[int]) -> Trial:
         return trials.run(self.pair, inputs, limits=self._limits(), only=results)
@@ -139,7 +143,7 @@ class _Look:
         found = {}
         for n in results:
             whole, local = trial.whole.results[n], trial.local.results[n]
-            if whole is None or local is None or whole.values.dtype.kind != "f":
+            if whole is None or local is None or not is_float(self.pair.logical.result_types[n].dtype):
                 continue
             with suppress(UnknownError):
                 found[n] = numbers_alone(whole, local, self.pair.results[n])

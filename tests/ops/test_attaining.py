@@ -168,3 +168,33 @@ def test_rows_of_the_worst_value_there_is(dtype: str) -> None:
             places = [np.flatnonzero(row) for row in rows == best]
             expected = [place[-1 if last else 0] for place in places]
             assert index_of(jnp.asarray(rows), least, last).tolist() == expected
+
+
+@pytest.mark.usefixtures("prover_alone")
+@pytest.mark.parametrize("test", [">=", "<=", "=="])
+@pytest.mark.parametrize("last", [False, True])
+def test_no_number_for_all_inputs_attains_nothing(test: str, last: bool) -> None:
+    """The mean of what came before is 0/0 at first, whose index an argmax gives, and none is as great."""
+    size = WHOLE
+
+    def means(x: jax.Array, places: jax.Array) -> jax.Array:
+        before = jnp.arange(size)[None] < places[:, None]
+        e = jnp.exp(x)
+        return (before * e * x).sum(axis=1) / (before * e).sum(axis=1)
+
+    def reference(x: jax.Array) -> jax.Array:
+        scores = means(x, jnp.arange(size))
+        return size - 1 - jnp.argmax(scores[::-1]) if last else jnp.argmax(scores)
+
+    def shard(x: jax.Array) -> jax.Array:
+        places = lax.axis_index("x") * SHARD + jnp.arange(SHARD)
+        scores = means(lax.all_gather(x, "x", tiled=True), places)
+        best = lax.pmax(scores.max(), "x")
+        attains = {">=": scores >= best, "<=": best <= scores, "==": scores == best}[test]
+        if last:
+            return lax.pmax(jnp.where(attains, places, -1).max(), "x")
+        return lax.pmin(jnp.where(attains, places, size).min(), "x")
+
+    local = jax.shard_map(shard, mesh=MESH, in_specs=P("x"), out_specs=P(), check_vma=False)
+    x = jax.ShapeDtypeStruct((size,), jnp.float32)
+    assert hlo_verify.check(reference, local, x, refute=False).verdict is Verdict.UNKNOWN

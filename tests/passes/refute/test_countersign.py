@@ -76,6 +76,11 @@ EQUAL = {
         "%a = stablehlo.sqrt %x : TYPE\n %y = stablehlo.multiply %a, %a : TYPE",
         "%c = stablehlo.constant dense<0.0> : TYPE\n %y = stablehlo.add %x, %c : TYPE",
     ),
+    "a number that is too small for floats": (
+        "%c = stablehlo.constant dense<-1.0e9> : TYPE\n %s = stablehlo.add %x, %c : TYPE\n"
+        "%e = stablehlo.exponential %s : TYPE\n %y = stablehlo.divide %e, %e : TYPE",
+        "%n = stablehlo.subtract %x, %x : TYPE\n %y = stablehlo.exponential %n : TYPE",
+    ),
     "0 divided by 0, and what rounding leaves of both": (
         "%a = stablehlo.subtract %x, %x : TYPE\n %y = stablehlo.divide %a, %a : TYPE",
         f"{REST}\n %d = stablehlo.add %rest32, %rest32 : TYPE\n %y = stablehlo.divide %rest32, %d : TYPE",
