@@ -54,7 +54,8 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
         a, b, direction = b, a, {"LT": "GT", "GE": "LE"}[direction]
     ordered = direction in ("GT", "LE")
     if is_integer(dtype) or dtype == "i1":
-        return result(op, _compare_integers(a, b, ordered, direction in ("LE", "NE")))
+        test = _compare_integers(a, b, ordered, denied=direction == "NE")
+        return result(op, algebra.logical_not(test) if direction == "LE" else test)
     elif is_float(dtype) and op.attributes.get("compare_type") != "TOTALORDER":
         if op.attributes.get(IN_FLOATS):
             return result(op, in_floats.compared(direction, a.term, b.term, op.attributes[IN_FLOATS]))
@@ -117,7 +118,7 @@ def _compare_reals(direction: str, a: Poly, b: Poly, dtype: str) -> Poly:
 
 def _compare_integers(a: Value, b: Value, ordered: bool, denied: bool) -> Poly:
     """`[a > b]` or `[a = b]`: a guard on the difference of what the machine holds, for each piece of step functions; or
-    the opposite, for each piece as well: `[p]*[x != y] + [not p]*[x != z]`, as it is where a piece is all there is."""
+    that this is denied, for each piece as well: `[p]*[x != y] + [not p]*[x != z]`, as where a piece is all there is."""
     if a.type.dtype == "i1" and not ordered:
         p, q = a.term, b.term  # p = q as truth values: pq + (1-p)(1-q)
         both = product(p, q, "i1")

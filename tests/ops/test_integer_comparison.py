@@ -102,7 +102,7 @@ def test_what_a_truth_value_chooses_is_compared_as_that(name: str) -> None:
     assert (hlo_verify.verify(*texts, refute=False).verdict is Verdict.PROVED) is is_right
 
 
-COUNTED = {"!=": jnp.not_equal, "==": jnp.equal, "<=": jnp.less_equal, "<": jnp.less}
+COUNTED = {"!=": jnp.not_equal, "==": jnp.equal, "<": jnp.less}
 """How an element is compared with the one before it."""
 
 
