@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
@@ -19,7 +19,7 @@ from tests.support.lowering import Placed
 
 DEVICES, SHARD = 4, 3
 WHOLE = DEVICES * SHARD
-MESH = AbstractMesh((DEVICES,), ("x",))
+MESH = AbstractMesh((DEVICES,), ("x",), axis_types=(AxisType.Auto,))
 
 Body = Callable[[jax.Array], jax.Array]
 
