@@ -152,9 +152,7 @@ def difference(whole: Blocks, local: Blocks, sharding: Sharding, *, limits: Limi
     be one. There, devices that hold the same elements are compared with one another.
     Raises `UnknownError` past the limits, and `InputError` for shapes that do not fit.
     """
-    devices = max(sharding.devices, local.devices)
-    sharding = sharding.spread(devices)
-    run = _new_run(limits, devices, whole.values, local.values)
+    sharding, run = _spread(whole, local, sharding, limits)
     laid = _laid(whole, local, sharding, run)
     if laid is None:
         return None
@@ -166,17 +164,21 @@ def difference(whole: Blocks, local: Blocks, sharding: Sharding, *, limits: Limi
 
 
 def numbers_alone(whole: Blocks, local: Blocks, sharding: Sharding) -> Array:
-    """What a device has where it surely has a number, and the logical module none or an infinity; NaN elsewhere. By
-    device and place in its shard; of floats, or of enclosures of what devices have. Raises as `difference` does."""
-    devices = max(sharding.devices, local.devices)
-    sharding = sharding.spread(devices)
-    laid = _laid(whole, local, sharding, _new_run(None, devices, whole.values, local.values))
+    """Where a device surely has a number, and the logical module none or an infinity: truth values, by device and place
+    in its shard; of floats, or of enclosures. Raises as `difference` does."""
+    sharding, run = _spread(whole, local, sharding, None)
+    laid = _laid(whole, local, sharding, run)
     if laid is None:
-        return np.full((devices, 0), np.nan)
-    is_alone = laid.inside & _are_finite(laid.found) & ~_are_finite(laid.expected)
-    numbers = np.where(is_alone, rounded(laid.found), np.nan)
-    each = (c if n > 1 else np.zeros_like(c) for c, n in zip(laid.classes, numbers.shape, strict=True))
-    return np.asarray(numbers[np.ix_(*each)])
+        return np.zeros((sharding.devices, 0), np.bool_)
+    are_alone = np.asarray(laid.inside & _are_finite(laid.found) & ~_are_finite(laid.expected))
+    each = (c if n > 1 else np.zeros_like(c) for c, n in zip(laid.classes, are_alone.shape, strict=True))
+    return np.asarray(are_alone[np.ix_(*each)])
+
+
+def _spread(whole: Blocks, local: Blocks, sharding: Sharding, limits: Limits | None) -> tuple[Sharding, Run]:
+    """The sharding over all devices that there are, and a run for what is compared."""
+    devices = max(sharding.devices, local.devices)
+    return sharding.spread(devices), _new_run(limits, devices, whole.values, local.values)
 
 
 def _beside(laid: _Laid, sharding: Sharding, run: Run) -> Difference | None:

@@ -22,6 +22,7 @@ from hlo_verify.ops.values import integer_range
 from hlo_verify.program.element_types import is_float, is_integer
 from hlo_verify.terms import algebra
 from hlo_verify.terms.bounds import within
+from hlo_verify.terms.certain_poles import has_infinite
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE, is_partial
 from hlo_verify.terms.functions import EQUAL, INFINITY, IS_ZERO, LESS_OR_EQUAL, MAXIMUM, MINIMUM, POSITIVE
@@ -113,7 +114,7 @@ def _is_infinite_as_written(value: Poly) -> bool:
             parts = atom.tensor.bodies if isinstance(atom, Read) else atom.args if isinstance(atom, Apply) else ()
             if isinstance(atom, Apply) and is_partial(atom.function):
                 return False
-            if not any(a.doubt & INFINITE for p in parts for mono, _ in p.items for a, _ in mono):
+            if not any(map(has_infinite, parts)):
                 return False
             left.extend(parts)
     return True

@@ -56,11 +56,11 @@ def _compare(op: Op, args: list[Value], context: Context) -> list[Value]:
     if is_integer(dtype) or dtype == "i1":
         test = _compare_integers(a, b, ordered, denied=direction == "NE")
         return result(op, algebra.logical_not(test) if direction == "LE" else test)
-    elif is_float(dtype) and op.attributes.get("compare_type") != "TOTALORDER":
+    if is_float(dtype) and op.attributes.get("compare_type") != "TOTALORDER":
         if op.attributes.get(IN_FLOATS):
             return result(op, in_floats.compared(direction, a.term, b.term, op.attributes[IN_FLOATS]))
         return result(op, _compare_reals(direction, a.term, b.term, op.attributes.get(NARROWED, dtype)))
-    elif ordered:
+    if ordered:
         test = apply(_in_total(LESS_IN_TOTAL, op), (b.term, a.term))
     else:
         test = apply(_in_total(EQUAL_IN_TOTAL, op) if is_float(dtype) else EQUAL_COMPLEX, (a.term, b.term))

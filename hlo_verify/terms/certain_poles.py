@@ -71,7 +71,7 @@ def is_known_somewhere(p: Poly) -> bool:
 
 def _is_outside(function: Function, args: tuple[Poly, ...]) -> bool:
     """Whether it has none at a place, of what is left there."""
-    if any(map(_has_infinite, args)):
+    if any(map(has_infinite, args)):
         return True
     if all(map(is_of_constants, args)):
         return not has_value_of_numbers(function, args)
@@ -89,7 +89,7 @@ def has_some(read: Read) -> bool:
     if needs is not None and (left := there(needs, read)) is not None and are_met(left, read.free):
         return False
     (anywhere,) = apart((of_atom(read),))
-    if anywhere.atom is not read and not _has_infinite(anywhere):
+    if anywhere.atom is not read and not has_infinite(anywhere):
         return False
     alike = renamed(read)
     if alike is not read:
@@ -97,10 +97,10 @@ def has_some(read: Read) -> bool:
     from hlo_verify.terms.substitution import at_own_places  # made of terms
 
     own = at_own_places(read)
-    return any(_has_infinite(own.poly(part)) for part in _suspects(read.tensor))
+    return any(has_infinite(own.poly(part)) for part in _suspects(read.tensor))
 
 
-def _has_infinite(p: Poly) -> bool:
+def has_infinite(p: Poly) -> bool:
     """Whether something may be infinite in a term. Atoms say it: it may be found of an element after a term is made."""
     return any(atom.doubt & INFINITE for mono, _ in p.items for atom, _ in mono)
 

@@ -23,7 +23,7 @@ from hlo_verify.evaluate.needed import needs
 from hlo_verify.evaluate.numbers import exact
 from hlo_verify.evaluate.state import WEIGHTS, Instead
 from hlo_verify.passes.refute.literals import CLEARLY, Literals, literals_of
-from hlo_verify.passes.refute.trial import Inputs, Trial, local_arguments, within_rounding
+from hlo_verify.passes.refute.trial import Inputs, Trial, beyond_noise, local_arguments, within_rounding
 from hlo_verify.program.ir import Name
 from hlo_verify.program.pair import Pair
 from hlo_verify.session import Session
@@ -121,6 +121,11 @@ class Confirmer:
             self.session.reached("enclosed_bits")
         self._leave_rounding(inputs, said)
         return said
+
+    def surely(self, trial: Trial, results: Collection[int], least: float) -> dict[int, Difference]:
+        """Where those results surely differ for a trial's inputs, of what looks so by that fraction, beyond noise."""
+        seen, _ = beyond_noise(trial, trial.differences(results, least))
+        return self.confirm(trial.inputs, seen, seen).differences if seen else {}
 
     def where_decided(self, inputs: Inputs, results: Collection[int]) -> dict[int, Difference]:
         """Where those results differ clearly if floats decide as real numbers do: whether they do, XLA has to show."""

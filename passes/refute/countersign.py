@@ -24,7 +24,7 @@ from hlo_verify.evaluate.maps import Array, Maps
 from hlo_verify.passes.refute import trial as trials
 from hlo_verify.passes.refute.confirm import FEWEST, Confirmer, enclosed
 from hlo_verify.passes.refute.draws import EVEN, Draw, Drawing, Zeroed
-from hlo_verify.passes.refute.trial import NOTICED, Inputs, Trial
+from hlo_verify.passes.refute.trial import Trial
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import Pair, pair_of
@@ -85,61 +85,55 @@ class _Look:
     drawing: Drawing = field(init=False)
     confirmer: Confirmer = field(init=False)
     _alone: dict[int, Array] = field(default_factory=dict)
-    """Of results: 0 where devices had numbers and the logical module none for all draws so far, NaN elsewhere."""
+    """Of results of floats: where devices had numbers and the logical module none, for all draws so far."""
 
     def __post_init__(self) -> None:
         self.drawing, self.confirmer = Drawing(self.pair), Confirmer(self.pair, self.session)
 
     def differing(self, draw: Draw, seed: int, results: Collection[int]) -> dict[int, str]:
         """The results that surely differ for that draw, each with how."""
-        trial = self._run(self.drawing.draw(draw, seed), results)
-        if not all(map(allows, assumed(self.pair.logical), trial.inputs)):
+        inputs = self.drawing.draw(draw, seed)
+        trial = trials.run(self.pair, inputs, limits=self._limits(), only=results)
+        if not all(map(allows, assumed(self.pair.logical), inputs)):
             return {}
-        self._keep_alone(self._numbers_alone(trial, results))
-        seen = trial.differences(results, NOTICED)
-        seen = trials.beyond_noise(trial, seen)[0] if seen else seen
-        surely = self.confirmer.confirm(trial.inputs, seen, seen).differences if seen else {}
+        self._keep_alone(trial, results)
+        surely = self.confirmer.surely(trial, results, trials.NOTICED)
         return {n: DIFFERS.format(apart, list(apart.element)) for n, apart in surely.items()}
 
     def numbers_alone(self) -> dict[int, str]:
         """The results of which some element is a number on a device alone, for draws of all scales."""
         for seed, draw in enumerate(EVEN):
-            open_ = [n for n, numbers in self._alone.items() if not np.isnan(numbers).all()]
+            open_ = [n for n, are_alone in self._alone.items() if are_alone.any()]
             if not open_:
                 return {}
             inputs = self.drawing.draw(replace(draw, detail=DRAWS[0].detail), seed)
-            self._keep_alone(self._numbers_alone(self._run(inputs, open_), open_))
+            self._keep_alone(trials.run(self.pair, inputs, limits=self._limits(), only=open_), open_)
+        self._keep_alone(self._enclosed(self._alone), [*self._alone])
         said = {}
-        for n, numbers in self._surely_alone().items():
-            are_alone = ~np.isnan(numbers + self._alone[n])
+        for n, are_alone in self._alone.items():
             if are_alone.any():
                 device, *place = (int(at[0]) for at in np.nonzero(are_alone))
                 said[n] = NO_NUMBER.format(device=device, place=place)
         return said
 
-    def _surely_alone(self) -> dict[int, Array]:
-        """Of these, the numbers that devices surely have for the first draw where the logical module has none as real
-        numbers go. The rest of a sum, where 0 is divided by 0, may be any number; and what is too small or too large
-        for a float is a number: `exp(-1e9) / exp(-1e9)` is 1."""
-        results = sorted(self._alone)
-        trial = self._run(self.drawing.draw(DRAWS[0], 0), results)
+    def _enclosed(self, results: Collection[int]) -> Trial:
+        """The first draw once more, on enclosures. The rest of a sum, where 0 is divided by 0, may be any number; and
+        what is too small or too large for a float is a number: `exp(-1e9) / exp(-1e9)` is 1."""
+        inputs = self.drawing.draw(DRAWS[0], 0)
         maps, devices = Maps(), 1 if self.pair.arguments is None else self.pair.devices
-        held = trials.local_arguments(self.pair, tuple(enclosed(each, INTERVALS) for each in trial.inputs), maps)
+        held = trials.local_arguments(self.pair, tuple(enclosed(each, INTERVALS) for each in inputs), maps)
         asked = partial(evaluate, only=results, limits=self._limits())
         with np.errstate(all="ignore"), precision(FEWEST):
             local = asked(self.pair.partitioned, held, devices, real=INTERVALS, maps=maps)
-            whole = asked(self.pair.logical, tuple(enclosed(each, BALLS) for each in trial.inputs), 1, real=BALLS)
-        return self._numbers_alone(replace(trial, whole=whole, local=local), results)
-
-    def _run(self, inputs: Inputs, results: Collection[int]) -> Trial:
-        return trials.run(self.pair, inputs, limits=self._limits(), only=results)
+            whole = asked(self.pair.logical, tuple(enclosed(each, BALLS) for each in inputs), 1, real=BALLS)
+        return Trial(self.pair, inputs, whole, local)
 
     def _limits(self) -> Limits:
         bounds = self.session.limits
         return Limits(bounds.evaluation_elements, bounds.countersigned_work, heed=self.session.check)
 
-    def _numbers_alone(self, trial: Trial, results: Collection[int]) -> dict[int, Array]:
-        """Of results of floats: the numbers that a device alone has; none where they could not be evaluated."""
+    def _keep_alone(self, trial: Trial, results: Collection[int]) -> None:
+        """Keep what is alone for this trial as well; nothing of a result that could not be evaluated."""
         found = {}
         for n in results:
             whole, local = trial.whole.results[n], trial.local.results[n]
@@ -147,9 +141,5 @@ class _Look:
                 continue
             with suppress(UnknownError):
                 found[n] = numbers_alone(whole, local, self.pair.results[n])
-        return found
-
-    def _keep_alone(self, found: Mapping[int, Array]) -> None:
-        """Keep what is alone for this draw as well."""
-        known = self._alone or {n: numbers * 0 for n, numbers in found.items()}
-        self._alone = {n: np.where(np.isnan(found[n]), np.nan, known[n]) for n in found if n in known}
+        known = self._alone or found
+        self._alone = {n: are_alone & known[n] for n, are_alone in found.items() if n in known}

@@ -174,9 +174,7 @@ class Refuter:
             return
         limits = Limits(found.trial.elements, self.search.session.limits.evaluation_work)
         trial = trials.run(self.search.pair, found.trial.inputs, only=proved, limits=limits)
-        seen, _ = trials.beyond_noise(trial, trial.differences(proved))
-        wrong = self.search.confirmer.confirm(found.trial.inputs, seen, seen).differences if seen else {}
-        for n, apart in wrong.items():
+        for n, apart in self.search.confirmer.surely(trial, proved, trials.EVIDENT).items():
             raise DisagreementError(
                 f"result {report.results[n].name} was proved, and evaluation finds {apart.found} for {apart.expected} "
                 f"at {list(apart.element)} on device {apart.device}"

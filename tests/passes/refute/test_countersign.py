@@ -15,9 +15,11 @@ from jax.sharding import PartitionSpec as P
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.diagnostics import Internal, Solver
+from hlo_verify.evaluate import state
 from hlo_verify.limits import Limits
 from hlo_verify.passes.diagnose.examine import prove
 from hlo_verify.passes.load.load import load
+from hlo_verify.passes.refute import when_asked
 from hlo_verify.passes.refute.when_asked import countersigned
 from hlo_verify.report import Report
 from hlo_verify.session import Session
@@ -98,6 +100,10 @@ def test_what_is_equal_stays_proved(name: str) -> None:
 def test_modules_that_are_not_small_are_not_evaluated() -> None:
     wrong, left = taken_for_proved(LOGICAL, PARTIAL, replace(Limits(), countersigned_work=100_000))
     assert left == wrong
+
+
+def test_an_operation_counts_as_it_does_where_it_is_evaluated() -> None:
+    assert when_asked.OPERATION == state.OPERATION
 
 
 def a_running_mean(x: jax.Array, is_guarded: bool) -> jax.Array:
