@@ -189,6 +189,7 @@ def test_a_second_check_agrees(name: str) -> None:
     assert found.recheck is not None and not found.recheck.disagreements
 
 
+@pytest.mark.usefixtures("prover_alone")
 def test_a_second_check_disagrees_where_bounds_are_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole, "range_of", lambda p: (-127, 127))
     found = checked(*WRONG["a fraction is left"], recheck=True)
