@@ -1,8 +1,9 @@
-"""What conditions ask of extrema, sizes and logarithms, asked of what these are of.
+"""What conditions ask of extrema, of places too, of sizes and logarithms, asked of what these are of.
 
     [u < minimum(1, p/q)]  =  [u < 1] [u < p/q]
     [abs(x) < c]  =  [x < c] [-c < x]
     [log(u) < d]  =  [u < exp(d)]
+    [min v. (v where m(v), else 16) >= n]  =  not any v. m(v) [v < n]
 
 Terms keep a condition as a program asks it, since operations on what is compared are recognised by that (`a > b ? a :
 b`); here, where two terms are compared, it is taken apart. An extremum may stand in a sum, beside positive factors, and
@@ -17,10 +18,10 @@ from math import prod
 from typing import TypeGuard
 
 from hlo_verify.limits import allows, limit_of
-from hlo_verify.terms import algebra, signs
+from hlo_verify.terms import algebra, extreme_places, signs
 from hlo_verify.terms.functions import ABS, EXPONENTIAL, LOG, MAXIMUM, MINIMUM, POSITIVE
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Poly, atoms, make_poly
+from hlo_verify.terms.term import ONE, Apply, Atom, Guard, Monomial, Poly, atoms, make_poly
 
 
 def taken_apart(p: Poly) -> Poly:
@@ -38,22 +39,26 @@ def _apart(p: Poly, left: list[int]) -> Poly:
     return algebra.with_atoms(p, found.get)
 
 
-def _is_condition(atom: Atom) -> TypeGuard[Apply]:
-    return isinstance(atom, Apply) and atom.function == POSITIVE
+def _is_condition(atom: Atom) -> TypeGuard[Apply | Guard]:
+    return isinstance(atom, Guard) or (isinstance(atom, Apply) and atom.function == POSITIVE)
 
 
 def _image(atom: Atom, left: list[int]) -> Poly | None:
-    if not _is_condition(atom) or left[0] <= 0 or not allows("question_terms", len(atom.args[0].items)):
+    if not _is_condition(atom) or left[0] <= 0:
         return None
-    q = atom.args[0]
-    if not allows("expanded_products", _ways(q)):
-        return None
-    found = _of_extremum(q)
-    found = _of_logarithm(q) if found is None else found
+    found = extreme_places.asked_of_places(atom) if isinstance(atom, Guard) else _of_number(atom.args[0])
     if found is None:
         return None
     left[0] -= 1
     return _apart(found, left)
+
+
+def _of_number(q: Poly) -> Poly | None:
+    """`[q > 0]` taken apart."""
+    if not allows("question_terms", len(q.items)) or not allows("expanded_products", _ways(q)):
+        return None
+    found = _of_extremum(q)
+    return _of_logarithm(q) if found is None else found
 
 
 # Extrema

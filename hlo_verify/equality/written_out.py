@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import reduce
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 
 from hlo_verify.equality import opening, thresholds, truth_tables
@@ -23,6 +23,7 @@ from hlo_verify.index.expr import Index
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define, unfold
+from hlo_verify.terms.extreme_places import cases_of, is_of_places
 from hlo_verify.terms.functions import EXTREMA, INFINITY, MAXIMUM, MINIMUM, POSITIVE, Function
 from hlo_verify.terms.guards import Bound
 from hlo_verify.terms.laws import apply
@@ -118,12 +119,15 @@ class _Writing:
         is_truth = source.dtype == "i1" and source.kind in EXTREMA
         self.has_truths |= is_truth
         if source.kind not in OPENED or source.seal is not None or (is_truth and not self.with_truths):
-            return algebra.read(source, [self._place(e) for e in atom.indices])
+            return self._as_it_is(atom)
         parts = self._parts(atom)
         if is_truth:
             return self._holds(source.kind, parts)
         if source.kind in EXTREMA:
             different = tuple(dict.fromkeys(parts))
+            if len(different) > 1 and all(map(_is_chosen, different)):
+                self.has_truths = True
+                return self._in_levels(source.kind, different) if self.with_truths else self._as_it_is(atom)
             return parts[0] if len(different) == 1 else self._applied(EXTREMA[source.kind], different)
         if source.kind == "product":
             whole = parts[0]
@@ -133,6 +137,21 @@ class _Writing:
             return whole
         self.steps.take(sum(map(_size, parts)))
         return algebra.add(*parts)
+
+    def _as_it_is(self, atom: Read) -> Poly:
+        return algebra.read(atom.tensor, [self._place(e) for e in atom.indices])
+
+    def _in_levels(self, kind: str, parts: Sequence[Poly]) -> Poly:
+        """The least, or greatest, of numbers that conditions choose, by whether each part is above the least number,
+        above the next one, and so on, as a first place is counted."""
+        chosen = [[(on, n.constant or 0) for on, n in cases_of(p)] for p in parts]
+        numbers = sorted({n for each in chosen for _, n in each})
+        whole = number(numbers[0])
+        for below, n in pairwise(numbers):
+            self.steps.take(sum(map(len, chosen)))
+            above = [algebra.add(*(on for on, each in one if each > below)) for one in chosen]
+            whole = algebra.add(whole, algebra.scale(self._holds(kind, above), n - below))
+        return whole
 
     def _parts(self, atom: Read) -> list[Poly]:
         """What a definition adds up, multiplies or takes the best of."""
@@ -250,6 +269,11 @@ class _Writing:
     def _place(self, e: Index) -> Index:
         """An index expression, with what it takes the value of written out."""
         return with_values(e, self.poly)
+
+
+def _is_chosen(p: Poly) -> bool:
+    """Whether conditions choose a term from several numbers."""
+    return p.constant is None and is_of_places(p) and not any(isinstance(a, Ix) for mono, _ in p.items for a, _ in mono)
 
 
 def _size(p: Poly) -> int:
