@@ -23,7 +23,7 @@ from hlo_verify.index.expr import Index
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.definitions import define, unfold
-from hlo_verify.terms.extreme_places import cases_of, is_of_places
+from hlo_verify.terms.extreme_places import cases_of, is_of_places, without_idle_number
 from hlo_verify.terms.functions import EXTREMA, INFINITY, MAXIMUM, MINIMUM, POSITIVE, Function
 from hlo_verify.terms.guards import Bound
 from hlo_verify.terms.laws import apply
@@ -97,6 +97,10 @@ class _Writing:
             signs = self._signs(atom)
             if signs is not None:
                 return signs
+            whole = of_atom(atom)
+            places = without_idle_number(whole)
+            if places is not whole:
+                return self.poly(places)
             return self._asked(self._applied(atom.function, tuple(map(self.poly, atom.args))))
         best = next(_bests_in_places(atom), None)
         winners = None if best is None else self._winners(best)

@@ -16,10 +16,11 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build, difference
 from hlo_verify.terms.conditions import numbers_of
+from hlo_verify.terms.functions import MAXIMUM, MINIMUM
 from hlo_verify.terms.machine import as_index
 from hlo_verify.terms.products import add, multiply
 from hlo_verify.terms.steps import steps
-from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Ix, Poly, Read, make_poly, of_atom, value_of
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Poly, Read, make_poly, of_atom, value_of
 
 Bound = int | None
 
@@ -36,19 +37,49 @@ def range_of_places(atom: Atom) -> tuple[int, int] | None:
     return bounds(body) if is_of_places(body) else None
 
 
+def without_idle_number(p: Poly) -> Poly:
+    """The extremum of places without a number that none of these is beyond: the greatest integer, by which reductions
+    begin."""
+    atom = p.atom
+    if not isinstance(atom, Apply) or atom.function not in (MAXIMUM, MINIMUM) or len(atom.args) != 2:
+        return p
+    first, second = atom.args
+    number, places = (first, second) if first.constant is not None else (second, first)
+    found, k = None if places.atom is None else range_of_places(places.atom), number.constant
+    if found is None or k is None or (k > found[0] if atom.function == MAXIMUM else k < found[1]):
+        return p
+    return places
+
+
 def asked_of_places(g: Guard) -> Poly | None:
     """`[lo <= form <= hi]` where the form adds the extremum of some places to others, as whether that is so of any, or
     of all, of these."""
-    for part, c in g.form.items:
-        extremum = value_of(part).atom if isinstance(part, Opaque) and part.operator == "value" else None
-        if not isinstance(extremum, Read) or range_of_places(extremum) is None:
+    for part, times in g.form.items:
+        found = _extremum_in(part) if isinstance(part, Opaque) and part.operator == "value" else None
+        if found is None:
             continue
-        rest = expr.subtract(g.form, expr.scale(expr.of_atom(part), c))
+        extremum, k, n = found
+        c, rest = k * times, expr.subtract(g.form, expr.scale(expr.of_atom(part), times))
+        rest = expr.shift(rest, n * times)
         above = ONE if g.lo is None else _is_above(extremum, c, rest, g.lo - 1)
         beyond = ZERO if g.hi is None else _is_above(extremum, c, rest, g.hi)
         if above is not None and beyond is not None:
             return difference(above, beyond)
     return None
+
+
+def _extremum_in(part: Opaque) -> tuple[Read, int, int] | None:
+    """The extremum of places that a machine value is a multiple of, by what, and a number that is added to it; None of
+    what is none, or may wrap."""
+    p = without_idle_number(value_of(part))
+    n = dict(p.items).get((), 0)
+    (mono, k), *others = [item for item in p.items if item[0]] or [((), 0)]
+    atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 else None
+    ends = range_of_places(atom) if atom is not None else None
+    if others or ends is None or not isinstance(atom, Read) or not isinstance(k, int) or not isinstance(n, int):
+        return None
+    low, high = sorted(n + k * end for end in ends)
+    return (atom, k, n) if part.lo <= low and high <= part.hi else None
 
 
 def _taken_of(extremum: Read) -> tuple[tuple[Var, ...], Poly]:

@@ -16,7 +16,6 @@ from hlo_verify.terms.addition import content, of_index, plain, scale
 from hlo_verify.terms.assumed_bounds import are_never_above
 from hlo_verify.terms.clipping_laws import least_of_inverses, without_opposites
 from hlo_verify.terms.counts import range_of_count
-from hlo_verify.terms.extreme_places import range_of_places
 from hlo_verify.terms.functions import ABS, INFINITY, MAXIMUM, MINIMUM, Function
 from hlo_verify.terms.losses import checked
 from hlo_verify.terms.machine import as_index
@@ -249,6 +248,5 @@ def _is_whole(atom: Atom | None) -> bool:
     """Whether it is an integer of known range."""
     if isinstance(atom, Read):
         is_plain = not atom.tensor.bodies or atom.tensor.kind in ("argmax", "argmin")
-        is_known = (atom.tensor.dtype in INTEGER_RANGES and is_plain) or range_of_count(atom) is not None
-        return is_known or range_of_places(atom) is not None
+        return (atom.tensor.dtype in INTEGER_RANGES and is_plain) or range_of_count(atom) is not None
     return isinstance(atom, Ix) or (isinstance(atom, Apply) and range_of_whole(atom) is not None)

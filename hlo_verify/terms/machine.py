@@ -103,11 +103,10 @@ def _value(p: Poly, lo: int, hi: int) -> Opaque:
         p = of_elements(atom)
         found = range_of_count(atom)
         lo, hi = found if found is not None and lo <= found[0] and found[1] <= hi else (lo, hi)
-    elif isinstance(atom, Apply | Read):
-        from hlo_verify.terms.extreme_places import range_of_places  # which are built on machine integers
+    elif isinstance(atom, Apply):
         from hlo_verify.terms.whole import range_of_whole
 
-        found = range_of_whole(atom) if isinstance(atom, Apply) else range_of_places(atom)
+        found = range_of_whole(atom)
         lo, hi = found if found is not None and lo <= found[0] and found[1] <= hi else (lo, hi)
     return expr.opaque("value", (), (), lo, hi, p)
 
