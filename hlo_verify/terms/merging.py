@@ -104,7 +104,7 @@ def _forwards(bound: Sequence[Var], bodies: tuple[Poly, ...], found: dict[int, I
         if not is_down and not any(_reads_downwards(body) for body in bodies):
             continue
         places = {e for body in bodies for e in _places(body, v)}
-        digits = [(a, c) for e in places for a, c in e.items if v in a.free]
+        digits = [part for e in places for part in _counted(e, v)]
         down = sum(c < 0 for _, c in digits)
         if 2 * down > len(digits) and all(a is form.items[0][0] for a, _ in digits):
             used("counted down")
@@ -130,6 +130,12 @@ def _places(p: Poly, v: Var) -> set[Index]:
     return found
 
 
+def _counted(e: Index, v: Var) -> list[tuple[Digit | Opaque, int]]:
+    """The parts of a place that a variable takes part in, but for values that are looked up there: how often these are
+    counted (`q[j] - k[v]`) says nothing of the way that the variable goes."""
+    return [(a, c) for a, c in e.items if v in a.free and not (isinstance(a, Opaque) and a.operator == "value")]
+
+
 def _upwards(source: Tensor, n: int, e: Index) -> Index:
     """An index that a tensor is read at; of a definition that counts down by it, the opposite."""
     return expr.scale(e, -1) if source.bodies and n in _downwards(source) else e
@@ -140,7 +146,7 @@ def _downwards(source: Tensor) -> frozenset[int]:
     """The parameters of a definition, by number, that all places in it are counted down by."""
     found = []
     for n, v in enumerate(source.params):
-        steps = [c for body in source.bodies for e in _places(body, v) for a, c in e.items if v in a.free]
+        steps = [c for body in source.bodies for e in _places(body, v) for _, c in _counted(e, v)]
         if steps and all(c < 0 for c in steps):
             found.append(n)
     return frozenset(found)
