@@ -36,7 +36,7 @@ from hlo_verify.program.ir import NARROWED, Op
 from hlo_verify.program.op_families import is_one_expression, plain_name
 from hlo_verify.terms import algebra, guards, no_number, rotations
 from hlo_verify.terms.at_bounds import chosen_at_bound
-from hlo_verify.terms.comparing import chosen, chosen_count, chosen_integer, chosen_total
+from hlo_verify.terms.comparing import chosen, chosen_count, chosen_of_integers, chosen_total
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import (
     EXPONENTIAL,
@@ -54,7 +54,7 @@ from hlo_verify.terms.in_line import in_line
 from hlo_verify.terms.laws import apply, divide
 from hlo_verify.terms.losses import is_one_product
 from hlo_verify.terms.term import ONE, ZERO, Apply, Poly
-from hlo_verify.terms.wrapping import wrapped, wrapped_choice
+from hlo_verify.terms.wrapping import wrapped
 
 
 def product(a: Poly, b: Poly, dtype: str) -> Poly:
@@ -291,10 +291,9 @@ def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
 def choice(condition: Poly, a: Poly, b: Poly, dtype: str, context: Context) -> Poly:
     """`condition ? a : b`, of elements of one type."""
     if is_integer(dtype):
-        for law in (chosen_integer, wrapped_choice):
-            chosen_index = law(condition, *(algebra.as_index(p, *integer_range(dtype)) for p in (a, b)))
-            if chosen_index is not None:
-                return algebra.of_index(chosen_index)
+        found = chosen_of_integers(condition, *(algebra.as_index(p, *integer_range(dtype)) for p in (a, b)))
+        if found is not None:
+            return found
     extremum = _chosen_number(condition, a, b) if is_float(dtype) else None
     if extremum is not None:
         return extremum

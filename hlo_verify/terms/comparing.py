@@ -22,6 +22,7 @@ from hlo_verify.terms.substitution import substitute
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Number, Poly, Read, make_poly, number
 from hlo_verify.terms.truths import what_is_counted
 from hlo_verify.terms.used import used
+from hlo_verify.terms.wrapping import wrapped_choice
 
 
 def chosen(condition: Poly, a: Poly, b: Poly) -> Poly | None:
@@ -99,6 +100,37 @@ def chosen_integer(condition: Poly, a: Index, b: Index) -> Index | None:
     if found is not None:
         return found
     return _chosen(expr.scale(form, -1), None if hi is None else -hi, None if lo is None else -lo, a, b)
+
+
+def chosen_of_integers(condition: Poly, a: Index, b: Index) -> Poly | None:
+    """`condition ? a : b` of integers as a clamp, a remainder or an extremum; None where it is none."""
+    for law in (chosen_integer, wrapped_choice):
+        found = law(condition, a, b)
+        if found is not None:
+            return of_index(found)
+    return chosen_extremum(condition, a, b)
+
+
+def chosen_extremum(condition: Poly, a: Index, b: Index) -> Poly | None:
+    """`condition ? a : b` of integers where the condition compares these, as the least or the greatest: `a < b ? a : b`
+    and `a <= b ? a : b` are `minimum(a, b)`."""
+    from hlo_verify.terms.laws import apply  # laws are made of products, as is what is chosen
+
+    guard = condition.atom
+    if not isinstance(guard, Guard) or (guard.lo is None) == (guard.hi is None):
+        return None
+    form, difference_, is_below = guard.form, expr.subtract(a, b), guard.lo is None
+    end = guard.hi if guard.lo is None else guard.lo
+    for sign in (1, -1):
+        beyond = expr.subtract(difference_, expr.scale(form, sign))
+        if beyond.items or end is None:
+            continue
+        last, below = sign * end + beyond.const, is_below == (sign > 0)  # a - b <= last, or a - b >= last
+        if last not in ((-1, 0) if below else (0, 1)):
+            return None
+        used("choice by comparison")
+        return apply(MINIMUM if below else MAXIMUM, (of_index(a), of_index(b)))
+    return None
 
 
 def _asked(condition: Poly) -> tuple[Index, int | None, int | None] | None:
