@@ -3,6 +3,7 @@
     [sum v. p(v) >= 1]  is  max v. p(v)          for p that is 1 or 0, as `any` is written with sums
     [sum v. p(v) = n]   is  min v. p(v)          for n values of v, as `all` is
     [m + n <= 0]        is  [m <= 0] [n <= 0]     for counts m and n, and so where each is as many as there are
+    [n + p > 0]         is  1 - [n <= 0] (1-p)    for a count and a truth value
 
 Where p has conditions on places, n is the number of places where they hold, and the others are as if p were 1 there:
 `cumsum(x <= 0) == 0` is a running `and`, as `cumprod(x > 0)` is.
@@ -122,13 +123,14 @@ def _total(form: Index) -> Poly:
 
 
 def _all_at_an_end(total: Poly, lo: Bound, hi: Bound) -> Poly | None:
-    """`[lo <= total <= hi]` of counts that are added up, with whole coefficients, where all of them have to be as great
-    as they may be, or all as small; or where not all may be so."""
+    """`[lo <= total <= hi]` of counts that are added up, and truth values beside them, with whole coefficients, where
+    all of them have to be as great as they may be, or all as small; or where not all may be so."""
     from hlo_verify.terms.counts import are_of_one  # which is built on this
 
     parts = {mono: c for mono, c in total.items if mono}
     counts = [count for mono in parts if (count := _counting(mono)) is not None]
-    if len(counts) < max(len(parts), 2) or are_of_one(counts):
+    truths = [mono for mono in parts if _is_truth(mono)]
+    if not counts or len(counts) + len(truths) < max(len(parts), 2) or are_of_one(counts):
         return None
     low = _are_at_least(total, parts, lo)
     beyond = ZERO if hi is None else _are_at_least(total, parts, hi + 1)
@@ -160,7 +162,9 @@ def _are_at_least(total: Poly, parts: Mapping[Monomial, Number], bound: Bound) -
 
 
 def _at_end(mono: Monomial, greatest: bool) -> Poly | None:
-    """Whether a count is as great as it may be, or 0."""
+    """Whether a count, or a truth value, is as great as it may be, or 0."""
+    if _is_truth(mono):
+        return make_poly(((mono, 1),)) if greatest else subtract(ONE, make_poly(((mono, 1),)))
     counted, ends = _counting(mono), _range(mono)
     if counted is None or ends is None:
         return None
@@ -172,6 +176,11 @@ def _counting(mono: Monomial) -> Read | None:
     """The count that a product is, if it is one."""
     atom, n = mono[0] if len(mono) == 1 else (None, 0)
     return atom if isinstance(atom, Read) and n == 1 and is_count(atom) else None
+
+
+def _is_truth(mono: Monomial) -> bool:
+    """Whether a product is one of truth values."""
+    return bool(mono) and all(atom.boolean for atom, _ in mono)
 
 
 def _lies_in(p: Poly, lo: int, hi: int) -> bool:
@@ -190,6 +199,8 @@ def _ends(p: Poly) -> tuple[Number, Number] | None:
 def _range(mono: Monomial) -> tuple[int, int] | None:
     if not mono:
         return 1, 1
+    if _is_truth(mono):
+        return 0, 1
     atom, n = mono[0]
     if len(mono) > 1 or n != 1:
         return None

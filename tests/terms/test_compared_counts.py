@@ -12,7 +12,7 @@ import pytest
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, laws
-from hlo_verify.terms.functions import IS_ZERO, POSITIVE
+from hlo_verify.terms.functions import IS_ZERO, POSITIVE, Function
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Apply, Poly, Read, number, tensor
 
@@ -95,3 +95,34 @@ def test_many_are_counted_and_averaged(size: int) -> None:
     for factor in (Fraction(1), Fraction(1, size)):
         total = algebra.add(algebra.scale(counted("x", size), factor), number(-factor * size))
         assert said(laws.apply(IS_ZERO, (total,))) == "all"
+
+
+def value(p: Poly, xs: tuple[int, ...], y: int) -> Fraction | None:
+    """A condition, for which of the elements of x are positive, and whether y is; None where it asks for a count."""
+    total = Fraction(0)
+    for mono, c in p.items:
+        held = []
+        for atom, _ in mono:
+            of = atom.args[0].atom if isinstance(atom, Apply) else atom
+            kind = of.tensor.kind if isinstance(of, Read) else "sum"
+            if kind == "sum":
+                return None
+            held.append({"max": any(xs), "min": all(xs), "argument": bool(y)}[kind])
+        total += Fraction(c) * all(held)
+    return total
+
+
+@pytest.mark.parametrize("function", [POSITIVE, IS_ZERO], ids=str)
+@pytest.mark.parametrize(("factor", "more"), list(product((-2, -1, 1, 2), (-3, -1, 1, 3))))
+def test_a_count_beside_a_truth_value(factor: int, more: int, function: Function) -> None:
+    """`2*count + [y > 0] > 0` where any of those counted holds, or y is positive."""
+    held = laws.apply(POSITIVE, (algebra.read(tensor("argument", "y", "f32", ()), ()),))
+    said_of = 0
+    for least in range(-8, 9):
+        total = algebra.add(algebra.scale(counted("x", 3), factor), algebra.scale(held, more), number(least))
+        found = laws.apply(function, (total,))
+        for xs, y in product(product((0, 1), repeat=3), (0, 1)):
+            whole, answer = factor * sum(xs) + more * y + least, value(found, xs, y)
+            assert answer is None or answer == (whole > 0 if function == POSITIVE else whole == 0)
+        said_of += found.constant is None and value(found, (0, 0, 0), 0) is not None
+    assert said_of
