@@ -32,6 +32,7 @@ REWRITINGS = (
     ),
     Rewriting("sum of one term", "sum v<n. f", "n * f", "sums._sum_monomial"),
     Rewriting("sum of a sum", "sum v. sum w. g", "sum v,w. g", "sums._sum_product"),
+    Rewriting("sum of values in order", "sum v. sorted(f)[v]", "sum v. f(v)", "sums_in_order.summed_in_order"),
     Rewriting("one point", "sum v<n. [v = e] g(v)", "[0 <= e < n] g(e)", "fixing._one_point", "one v at most is e"),
     Rewriting(
         "one in every",

@@ -9,6 +9,7 @@
     sum v<n. g((e + c*v) mod n)   = sum v<n. g(v)             a full rotation, c prime to n (`merging`)
     sum a<m. sum b<n. g(a + m*b)  = sum k<m*n. g(k)                   digits that only occur together (`merging`)
     sum a<m. sum b<n. g(a + m*b) h(e(a,b) mod k) = sum v<m*n. g(v) h(e(v) mod k)      or so modulo k (`merging`)
+    sum v. sorted(x)[v]      = sum v. x[v]                                 values in order (`sums_in_order`)
     sum v,w. f(v) g(w)       = (sum v. f(v)) (sum w. g(w))
     sum v,w. f(v,w) g(v)     = sum v. (sum w. f(v,w)) g(v)            f may be several factors
 
@@ -36,6 +37,7 @@ from hlo_verify.terms.openings import as_it_is_added_up, keeps_its_name, opening
 from hlo_verify.terms.order_counts import how_many_below
 from hlo_verify.terms.products import product_with
 from hlo_verify.terms.substitution import deciding
+from hlo_verify.terms.sums_in_order import summed_in_order
 from hlo_verify.terms.term import ONE, ZERO, Atom, Guard, Monomial, Number, Poly, Read, Tensor, make_poly
 from hlo_verify.terms.told_places import told
 from hlo_verify.terms.used import used
@@ -100,6 +102,7 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
     if len(factors) == 1 and factors[0][1] == 1:
         atom = factors[0][0]
         opened = _opened(bound, items, atom) if isinstance(atom, Read) else None
+        opened = summed_in_order(bound, items) if opened is None else opened
         if opened is not None:
             return opened
     at_place = told(bound, items)

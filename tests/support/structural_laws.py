@@ -13,9 +13,10 @@ import numpy as np
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.terms import algebra, extrema, guards, laws, signs, wrapping
-from hlo_verify.terms.definitions import named
+from hlo_verify.terms.definitions import define, named
 from hlo_verify.terms.functions import EXPONENTIAL, LOG, MAXIMUM, POSITIVE, Function
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.ordered import VALUES
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import Poly, Tensor, number
 from tests.support.expressions import Array, Data, Space
@@ -188,6 +189,16 @@ def _down(case: Case) -> tuple[Poly, Array]:
     (x, xs), v = case.make(5, 6), bound(5)
     found = reduce_sum([v], at(x, expr.subtract(expr.constant(4), expr.of_var(v)), case.i))
     return found, case.each(lambda i, j: xs[:, i].sum())
+
+
+@instance("sum of values in order")
+def _in_order(case: Case) -> tuple[Poly, Array]:
+    (x, xs), first, last = case.make(5, 6), case.random.randrange(2), case.random.choice((2, 3, 4))
+    v, place = bound(5), bound(last - first + 1)
+    value = define(
+        "sort", [v], (at(x, v, case.i),), attributes=VALUES, at=(expr.shift(expr.of_var(place), first),), ordered=True
+    )
+    return reduce_sum([place], value), case.each(lambda i, j: np.sort(xs[:, i])[first : last + 1].sum())
 
 
 @instance("rotation")

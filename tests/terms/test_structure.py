@@ -87,6 +87,7 @@ WITHOUT = {
     "powers of a positive base": Without("cancels and signs.of(base) != signs.POSITIVE", "False"),
     "square of a root": Without(" or signs.of(base) & (signs.NEGATIVE | signs.BEYOND)", "", "powers.base_of"),
     "factor of a sum": Without("*doubted, ", ""),
+    "sum of values in order": Without("and end - 1 <= last <= end", ""),
     "one point": Without("hi - lo + 1 == abs(c) and ", "", "fixing.eliminated"),
     "one in every": Without(" or gcd(c, m) != 1", ""),
     "one entry": Without("entries is None or len(set(entries.tolist())) < v.size", "entries is None"),
