@@ -15,12 +15,12 @@ from itertools import combinations
 from hlo_verify.equality.opening import arguments, opened
 from hlo_verify.equality.prefixes import by_parts
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.index.expr import Digit, Index, Opaque
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.counts import range_of_count
 from hlo_verify.terms.machine import own_value
 from hlo_verify.terms.rebuilding import rebuilt
-from hlo_verify.terms.term import ZERO, Atom, Guard, Poly, Read, atoms, indices, value_of
+from hlo_verify.terms.term import ZERO, Atom, Guard, Ix, Poly, Read, atoms, indices, value_of
 
 MOST = 4
 """Of so many integers each two are compared; of more, none."""
@@ -30,14 +30,42 @@ def with_one_for_two(p: Poly, is_zero: Callable[[Poly], bool]) -> Poly | None:
     """A term with one integer in the place of another that it equals; None where no two are seen to be equal."""
     found = dict.fromkeys(_less_constant(e) for a in atoms(p) if isinstance(a, Guard | Read) for e in indices(a))
     wholes = {e: whole for e in found if (whole := _whole(e)) is not None}
-    if not 1 < len(wholes) <= MOST:
-        return None
-    for one, other in combinations(wholes, 2):
-        if one.free == other.free and arguments(wholes[one]) == arguments(wholes[other]):
-            difference = algebra.subtract(wholes[one], wholes[other])
-            if any(is_zero(each) for each in _spelled(difference)):
+    if 1 < len(wholes) <= MOST:
+        for one, other in combinations(wholes, 2):
+            if one.free == other.free and _are_one(wholes[one], wholes[other], is_zero):
                 return _instead(p, other, one)
+    return _with_one_clamp_for_two(p, is_zero)
+
+
+def _with_one_clamp_for_two(p: Poly, is_zero: Callable[[Poly], bool]) -> Poly | None:
+    """The same of integers that a number bounds, as in `s / maximum(m + n, 1)`."""
+    places = dict.fromkeys(a.index for a in atoms(p) if isinstance(a, Ix))
+    clamps = {part: clamp for e in places for part, _ in e.items if (clamp := _clamp(part)) is not None}
+    if not 1 < len(clamps) <= MOST:
+        return None
+    for one, other in combinations(clamps, 2):
+        (reached, whole), (bounds, rest) = clamps[one], clamps[other]
+        if reached == bounds and one.free == other.free and _are_one(whole, rest, is_zero):
+            return rebuilt(p, {}, {e: _with_part(e, other, one) for e in places})
     return None
+
+
+def _are_one(a: Poly, b: Poly, is_zero: Callable[[Poly], bool]) -> bool:
+    return arguments(a) == arguments(b) and any(map(is_zero, _spelled(algebra.subtract(a, b))))
+
+
+def _clamp(part: Digit | Opaque) -> tuple[tuple[int | None, int | None], Poly] | None:
+    """The bounds that an integer which is bounded may reach, and that integer."""
+    if not isinstance(part, Opaque) or part.operator != "clamp":
+        return None
+    (inner,), (lo, hi) = part.exprs, part.args
+    whole = _whole(inner)
+    reached = None if lo <= inner.lo else lo, None if hi >= inner.hi else hi
+    return None if whole is None else (reached, whole)
+
+
+def _with_part(e: Index, old: Digit | Opaque, new: Digit | Opaque) -> Index:
+    return expr.build(e.const, [(new if part is old else part, c) for part, c in e.items])
 
 
 def _less_constant(e: Index) -> Index:

@@ -97,3 +97,55 @@ def test_one_for_another(dtype: str) -> None:
         p = algebra.subtract(guards.interval(one, 3, None), guards.interval(expr.shift(other, 2), 5, None))
         assert with_one_for_two(p, lambda _: True) is (ZERO if dtype == "i1" else None)
         assert with_one_for_two(p, lambda _: False) is None
+
+
+Scores = Callable[[jax.Array, jax.Array], jax.Array]
+CLASSES = 3
+
+
+def confused(p: jax.Array, y: jax.Array) -> jax.Array:
+    return jnp.zeros((CLASSES, CLASSES)).at[y, p].add(1.0)
+
+
+def dice(p: jax.Array, y: jax.Array) -> jax.Array:
+    """By a matrix of how often each class is taken for each."""
+    counts = confused(p, y)
+    return 2 * jnp.diag(counts) / jnp.maximum(counts.sum(0) + counts.sum(1), 1)
+
+
+def dice_by_errors(least: int = 1, missed: float = 1.0) -> Scores:
+    """By what devices count of classes that are found, and of both errors."""
+
+    def local(p: jax.Array, y: jax.Array) -> jax.Array:
+        found, wanted = jax.nn.one_hot(p, CLASSES), jax.nn.one_hot(y, CLASSES)
+        hits, wrong = (lax.psum(each.sum(0), "x") for each in (found * wanted, found * (1 - wanted)))
+        lost = lax.psum(((1 - found) * wanted).sum(0), "x")
+        return 2 * hits / jnp.maximum(2 * hits + wrong + missed * lost, least)
+
+    return local
+
+
+@pytest.mark.parametrize(
+    ("local", "is_right"),
+    [(dice_by_errors(), True), (dice_by_errors(least=2), False), (dice_by_errors(missed=2.0), False)],
+    ids=["right", "another bound", "another count"],
+)
+def test_counts_that_a_number_bounds(local: Scores, is_right: bool) -> None:
+    """`1/maximum(m + n, 1)` of counts that are put together in two ways, of which one may be taken for longer."""
+    placed = Placed(MESH, (P("x"), P("x")), P(), [jax.ShapeDtypeStruct((TOKENS,), "int32")] * 2)
+    asked = {"p": (0, CLASSES), "y": (0, CLASSES)}
+    verdict = hlo_verify.verify(*placed.pair(dice, local), assume=asked, refute=False).verdict
+    assert (verdict is Verdict.PROVED) is is_right
+
+
+@pytest.mark.parametrize("bounds", [(1, 6), (2, 6), (0, 6), (1, 5), (1, 3), (1, 7)])
+def test_one_bounded_integer_for_another(bounds: tuple[int, int]) -> None:
+    """Of counts that are found to be the same, where they may reach the same bounds."""
+    with Memory().on():
+        (x, y), v = (tensor("argument", name, "i1", (6,)) for name in "xy"), bound(6)
+        behind = expr.subtract(expr.constant(5), expr.of_var(v))
+        sums = [reduce_sum([v], algebra.multiply(at(x, v), at(y, place))) for place in (v, behind)]
+        one, other = (as_index(p, -(2**31), 2**31 - 1) for p in sums)
+        p = algebra.of_index(expr.subtract(expr.clamp(one, 1, 6), expr.clamp(other, *bounds)))
+        assert with_one_for_two(p, lambda _: True) is (ZERO if bounds in ((1, 6), (1, 7)) else None)
+        assert with_one_for_two(p, lambda _: False) is None
