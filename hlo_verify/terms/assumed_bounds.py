@@ -1,15 +1,20 @@
-"""The numbers that a sum of multiples of arguments' elements may be, by what the user says of these, and of places:
-`1 - x` for an x in [0, 1) is positive, and so is `1 - (i + 0.5)/4` for an i below 4."""
+"""The numbers that a sum of multiples of arguments' elements may be, by what the user says of these, of elements of
+constants, and of places: `1 - x` for an x in [0, 1) is positive, so is `1 - (i + 0.5)/4` for an i below 4, and so is
+`1 - c[t]` for any t where c is the constant (0.9, 0.5)."""
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from hlo_verify.memory import once_a_session
 from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import is_float
 
 if TYPE_CHECKING:
-    from hlo_verify.terms.term import Monomial, Number, Poly
+    from hlo_verify.terms.term import Monomial, Number, Poly, Tensor
 
 
 def of_sum(p: Poly) -> Values | None:
@@ -33,7 +38,16 @@ def _of_product(mono: Monomial) -> Values | None:
         return Values(atom.index.lo, atom.index.hi)
     if others or power != 1 or not isinstance(atom, Read) or not is_float(atom.tensor.dtype):
         return None
-    return atom.tensor.assumed
+    return _of_constant(atom.tensor) if atom.tensor.kind == "constant" else atom.tensor.assumed
+
+
+@once_a_session
+def _of_constant(source: Tensor) -> Values | None:
+    """From the least to the greatest element of a constant; None of one that has none, or some that is no number."""
+    values = source.values
+    if values is None or not values.size or not bool(np.isfinite(values).all()):
+        return None
+    return Values(Fraction(float(values.min())), Fraction(float(values.max())))
 
 
 def are_never_above(lower: Values, upper: Values) -> bool:

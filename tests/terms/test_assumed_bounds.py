@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import partial
 from itertools import product
 
+import jax
+import jax.numpy as jnp
+import ml_dtypes
+import numpy as np
 import pytest
+from jax.sharding import AbstractMesh, AxisType
+from jax.sharding import PartitionSpec as P
 
+import hlo_verify
+from hlo_verify import Verdict
 from hlo_verify.index import expr
 from hlo_verify.program.allowed_values import Values
 from hlo_verify.session import Session
@@ -48,6 +57,39 @@ def test_all_sums_lie_within(one: Values, other: Values, a: int, b: int | Fracti
         some = {(n > 0) - (n < 0) for n in found}
         said = signs.of(p)
         assert all(said & {-1: signs.NEGATIVE, 0: signs.ZERO, 1: signs.POSITIVE}[sign] for sign in some)
+
+
+TABLES = [(0.9, 0.5, 0.25), (0.1, -2.0, 1.0), (1.0, 1.0, 1.0), (-0.5, -3.0, -0.125)]
+
+
+@pytest.mark.parametrize(("table", "dtype"), [*product(TABLES, ["float32", "float64", "bfloat16"])])
+@pytest.mark.parametrize(("c", "added"), [(-1, 1), (1, 0), (2, Fraction(1, 2)), (Fraction(-1, 3), -1)])
+def test_sums_of_a_constants_elements_lie_within(
+    table: tuple[float, ...], dtype: str, c: int | Fraction, added: int | Fraction
+) -> None:
+    """`1 - c[i]` is positive where all elements of the constant are below 1, whichever is read."""
+    values = np.array(table, getattr(ml_dtypes, dtype, dtype))
+    with Session().on():
+        source = tensor("constant", "c", {"float32": "f32", "float64": "f64", "bfloat16": "bf16"}[dtype], (3,))
+        source.values = values
+        place = expr.of_var(expr.var("i", 0, 3))
+        p = algebra.add(algebra.scale(algebra.read(source, (place,)), c), number(added))
+        known = assumed_bounds.of_sum(p)
+        found = [c * Fraction(float(x)) + added for x in values]
+        assert known is not None
+        assert (known.least, known.greatest) == (min(found), max(found))
+        some = {(x > 0) - (x < 0) for x in found}
+        said = signs.of(p)
+        assert all(said & {-1: signs.NEGATIVE, 0: signs.ZERO, 1: signs.POSITIVE}[sign] for sign in some)
+
+
+@pytest.mark.parametrize("odd", [float("inf"), float("-inf"), float("nan")])
+def test_nothing_is_known_of_a_constant_with_what_is_no_number(odd: float) -> None:
+    with Session().on():
+        source = tensor("constant", "c", "f32", (2,))
+        source.values = np.array([0.5, odd], np.float32)
+        place = expr.of_var(expr.var("i", 0, 2))
+        assert assumed_bounds.of_sum(algebra.subtract(ONE, algebra.read(source, (place,)))) is None
 
 
 def test_nothing_is_known_of_others() -> None:
@@ -98,3 +140,37 @@ def test_sums_of_places_have_the_signs_that_their_ranges_say(c: int, added: int 
         said = signs.of(p)
         assert all(said & {-1: signs.NEGATIVE, 0: signs.ZERO, 1: signs.POSITIVE}[sign] for sign in some)
         assert (1 in some and -1 in some) or bool(said & signs.NEGATIVE) + bool(said & signs.POSITIVE) < 2
+
+
+def _noise_loss(
+    rows: jax.Array, noise: jax.Array, steps: jax.Array, kept: tuple[float, ...], one_hot: bool, shift: int = 0
+) -> jax.Array:
+    """A diffusion's loss, weighed by the ratio of what is kept of a signal at a step to what is noise there."""
+    table = jnp.array(kept, jnp.float32)
+    shares = jnp.take(table, (steps + shift) % len(kept) if shift else steps)
+    embedded = jax.nn.one_hot(steps, len(kept)) @ rows if one_hot else rows[steps]
+    return jnp.sum(shares / (1 - shares) * jnp.sum(embedded * noise, axis=1))
+
+
+@pytest.mark.parametrize(
+    ("kept", "shift", "expected"),
+    [
+        ((0.9, 0.5, 0.25, 0.125), 0, Verdict.PROVED),
+        ((1.5, 2.5, 3.0, 8.0), 0, Verdict.PROVED),
+        ((0.9, 0.5, 0.25, 0.125), 1, Verdict.REFUTED),
+    ],
+)
+def test_weights_of_steps_by_a_table(kept: tuple[float, ...], shift: int, expected: Verdict) -> None:
+    mesh = AbstractMesh((2,), ("x",), axis_types=(AxisType.Auto,))
+
+    def reference(rows: jax.Array, noise: jax.Array, steps: jax.Array) -> jax.Array:
+        return jax.grad(_noise_loss)(rows, noise, steps, kept, False)
+
+    @partial(jax.shard_map, mesh=mesh, in_specs=(P(), P("x"), P("x")), out_specs=P())
+    def split(rows: jax.Array, noise: jax.Array, steps: jax.Array) -> jax.Array:
+        return jax.grad(_noise_loss)(rows, noise, steps, kept, True, shift)
+
+    shapes = [jax.ShapeDtypeStruct((n, 2), jnp.float32) for n in (4, 6)]
+    steps = jax.ShapeDtypeStruct((6,), jnp.int32)
+    found = hlo_verify.check(reference, split, *shapes, steps, assume={"steps": (0, 4)})
+    assert found.verdict is expected
