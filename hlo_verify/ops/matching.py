@@ -8,12 +8,17 @@ must be equal in every iteration too: then both loops end after the same one.
 Where a shard lies is guessed from its initial value first (a block of an argument stays one), then from the annotation
 of the logical loop and from the placements that the modules mention (`LoopBook.place`). A component is compared with
 the logical one at its own place first, then with others: programs that two people wrote carry the same in any order.
+
+A device may carry a multiple of a shard: the gradient of a mean over its own rows is as many times that over all rows
+as there are devices that share them, in every iteration. Which multiple that is shows in the initial values, or after
+one iteration from these where they are 0; the induction says whether it is that multiple ever after.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 
 from hlo_verify.equality import cases
 from hlo_verify.equality.effort import Effort
@@ -24,9 +29,11 @@ from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
 from hlo_verify.ops.induction import Loop, LoopBook, Placement, Reading, book_of, kind_of_numbers
 from hlo_verify.ops.turns import views
 from hlo_verify.ops.values import Context, Kept, Value, position, positions
+from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra
-from hlo_verify.terms.term import ONE, Poly, Read, Tensor, tensor
+from hlo_verify.terms.addition import plain
+from hlo_verify.terms.term import ONE, ZERO, Number, Poly, Read, Tensor, tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,8 @@ class Relation:
 
     component: int
     placement: Placement
+    multiple: Number = 1
+    """How many times that shard it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +62,18 @@ def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> M
     at no longer than it may be better: a component of which nothing holds stays lost, whatever is guessed of others."""
     best: Match | None = None
     for loop in _candidates(op, context, shape):
-        match = _induct(op, args, context, shape, loop, len(best.lost) if best else len(args) + 1)
-        if match is None:
-            continue
-        if loop.test is not None and not _end_together(op, match, context):
-            continue
-        if best is None or len(match.lost) < len(best.lost):
-            best = match
-        if not match.lost:
-            break
+        for multiples in (None, Multiples(op, args, context, shape, loop)):
+            if multiples is not None and not (book_of(context).may_try and multiples.has_some()):
+                continue
+            match = _induct(op, args, context, shape, loop, len(best.lost) if best else len(args) + 1, multiples)
+            if match is None:
+                continue
+            if loop.test is not None and not _end_together(op, match, context):
+                continue
+            if best is None or len(match.lost) < len(best.lost):
+                best = match
+            if not match.lost:
+                return best
     return best
 
 
@@ -93,9 +105,17 @@ def _partners(op: Op, context: Context, shape: Shape) -> list[Loop]:
     return [*alike, *others[: limit_of("loop_partners")]]
 
 
-def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loop, fewest: int) -> Match | None:
-    """What the loop has of a logical one; None where that is known to lose as many components as the `fewest` that any
-    has lost before."""
+def _induct(
+    op: Op,
+    args: list[Value],
+    context: Context,
+    shape: Shape,
+    loop: Loop,
+    fewest: int,
+    multiples: Multiples | None = None,
+) -> Match | None:
+    """What the loop has of a logical one, or has as a multiple of it; None where that is known to lose as many
+    components as the `fewest` that any has lost before."""
     if context.kept is None or not context.kept.holds_in(context):
         context = replace(context)
         context.kept = Kept(context)
@@ -104,7 +124,8 @@ def _induct(op: Op, args: list[Value], context: Context, shape: Shape, loop: Loo
     open_ = [k for k in range(len(args)) if k not in shape.invariant and k not in shape.counters]
     effort = book_of(context).effort
     for k in open_:
-        options[k] = _noted(_relations(op, args[k], k, loop, book_of(context)), loop, book_of(context))
+        relations = _relations(op, args[k], k, loop, book_of(context), multiples)
+        options[k] = _noted(relations, loop, book_of(context))
         _take_next(guesses, options, k)
     now, next_ = expr.of_var(loop.t), Shards(loop.after, effort)
     unknown = {k: _unknown("carried", k, op) for k in open_}
@@ -175,15 +196,17 @@ def _take_next(guesses: dict[int, Relation], options: Mapping[int, Iterator[Rela
     return guess is not None
 
 
-def _relations(op: Op, initial: Value, k: int, loop: Loop, book: LoopBook) -> Iterator[Relation]:
+def _relations(
+    op: Op, initial: Value, k: int, loop: Loop, book: LoopBook, multiples: Multiples | None
+) -> Iterator[Relation]:
     """The guesses with which a component starts as it should: as the logical component at its own place (by case
     distinction too), or as another one (by construction)."""
     order = sorted(range(len(loop.state)), key=lambda j: j != k)
     left = limit_of("loop_relations")
     for j in order:
         for placement in _placements(op, initial, k, j, loop, book):
-            guess = Relation(j, placement)
-            if j != k and initial.term is not loop.initial[j].at(placement.indices):
+            guess = Relation(j, placement, 1 if multiples is None else multiples.of(k, j, placement))
+            if j != k and initial.term is not algebra.scale(loop.initial[j].at(placement.indices), guess.multiple):
                 continue
             if j == k and not Shards(loop.initial, book.effort).agree(initial, guess):
                 continue
@@ -229,8 +252,65 @@ def _related(logical: Sequence[Value], relation: Relation | None, arbitrary: Pol
     if relation is None:
         return arbitrary
     inside = relation.placement.inside
-    term = algebra.multiply(inside, logical[relation.component].at(relation.placement.indices))
+    shard = algebra.scale(logical[relation.component].at(relation.placement.indices), relation.multiple)
+    term = algebra.multiply(inside, shard)
     return algebra.add(term, algebra.multiply(algebra.logical_not(inside), arbitrary))
+
+
+@dataclass(slots=True)
+class Multiples:
+    """Which multiples of what a logical loop carries a loop seems to carry, by greatest common factors of coefficients:
+    those of the initial values or, where these are 0, of what the first iteration makes of them."""
+
+    op: Op
+    args: list[Value]
+    context: Context
+    shape: Shape
+    loop: Loop
+    _made: tuple[Sequence[Value], Sequence[Value]] | None = None
+
+    def has_some(self) -> bool:
+        """Whether any component at its own place seems to be another multiple than 1."""
+        if self.loop.test is not None or self.shape.unbounded is not None:
+            return False
+        skipped = {*self.shape.invariant, *self.shape.counters}
+        for k in (k for k in range(min(len(self.args), len(self.loop.state))) if k not in skipped):
+            places = _placements(self.op, self.args[k], k, k, self.loop, book_of(self.context))
+            place = next(places, None)
+            if place is not None and self.of(k, k, place) != 1:
+                return True
+        return False
+
+    def of(self, k: int, j: int, place: Placement) -> Number:
+        """The multiple of the logical component j, at that place, that component k seems to be."""
+        if not is_float(self.op.types[k].dtype):
+            return 1
+        own, whole = self.args[k].term, self.loop.initial[j].at(place.indices)
+        if own is ZERO and whole is ZERO:
+            ours, theirs = self._after_first()
+            if not theirs:
+                return 1
+            own, whole = ours[k].term, theirs[j].at(place.indices)
+        return _ratio(own, whole)
+
+    def _after_first(self) -> tuple[Sequence[Value], Sequence[Value]]:
+        """What either loop carries after its first iteration."""
+        if self._made is None:
+            theirs = self.loop.first()
+            pure = replace(self.context, observe=None, unsupported={}, kept=None)
+            zero = expr.constant(0)
+            state = list(self.args)
+            for k in self.shape.counters:
+                state[k] = counter_at(self.shape, k, zero, self.op.types[k])
+            self._made = (iterate(self.op, state, pure, zero) if theirs else ()), theirs
+        return self._made
+
+
+def _ratio(own: Poly, whole: Poly) -> Number:
+    """How many times one term another seems to be; 1 where either is 0."""
+    if not own.items or not whole.items:
+        return 1
+    return plain(Fraction(algebra.content(own)) / algebra.content(whole))
 
 
 @dataclass(slots=True)
@@ -249,7 +329,7 @@ class Shards:
         expected = self._at.get((j, place.indices))
         if expected is None:
             expected = self._at[j, place.indices] = self.logical[j].at(place.indices)
-        asked = found.term, expected, place.inside
+        asked = found.term, algebra.scale(expected, relation.multiple), place.inside
         if asked not in self._agree:
             self._agree[asked] = cases.equal(*asked, self.effort)
         return self._agree[asked]
