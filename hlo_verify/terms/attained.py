@@ -4,7 +4,8 @@
     sum v. [v <= a]*[f(v) = m]  +  [g = m] * sum v. [v > a]   >=  1
                                                    for m = max v. (f(v) where v <= a, else g)
 
-The gradient of a maximum is divided by this count.
+So it is where both sides of a comparison are multiplied by what is surely no 0: `[f(v) = m*d(v)]` asks whether
+`f(v)/d(v)` is m, for a positive d. The gradient of a maximum is divided by this count.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import difference, scale
 from hlo_verify.terms.doubts import INFINITE, UNDEFINED
-from hlo_verify.terms.functions import EQUAL, EXTREMA, IS_ZERO, Function
+from hlo_verify.terms.functions import EQUAL, EXTREMA, INVERSE, IS_ZERO, Function
 from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Poly, Read, Tensor, make_poly, of_atom
 from hlo_verify.terms.used import used
 
@@ -108,7 +109,7 @@ def _bests(p: Poly) -> set[tuple[Function, Poly]]:
 def _compared_with(atom: Apply) -> Iterator[tuple[Function, Poly]]:
     """What an indicator compares something with, if it is the best one of a tensor."""
     if atom.function == IS_ZERO:
-        yield from ((IS_ZERO, make_poly(((mono, 1),))) for mono, _ in atom.args[0].items if _is_best(mono))
+        yield from ((IS_ZERO, of_atom(best)) for mono, _ in atom.args[0].items for best in _best_of(mono))
     elif atom.function == EQUAL:
         alone = (arg for arg in atom.args if len(arg.items) == 1)
         yield from ((EQUAL, arg) for arg in alone if _is_best(arg.items[0][0]))
@@ -126,8 +127,14 @@ def _compares(tensor: Tensor) -> bool:
 
 
 def _is_best(mono: Monomial) -> bool:
-    atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 else None
-    return isinstance(atom, Read) and atom.tensor.kind in EXTREMA
+    return len(mono) == 1 and any(_best_of(mono))
+
+
+def _best_of(mono: Monomial) -> Iterator[Read]:
+    """The best ones of tensors among the factors of a product."""
+    for atom, n in mono:
+        if n == 1 and isinstance(atom, Read) and atom.tensor.kind in EXTREMA:
+            yield atom
 
 
 def indicated(atom: Atom) -> tuple[tuple[Var, ...], Poly] | None:
@@ -153,11 +160,26 @@ def _compared(indicator: Atom, of_numbers: bool) -> Iterator[tuple[str, Poly, Po
         return
     bound, asked = found
     for mono, c in asked.items:
-        extremum = _extremum(mono[0][0]) if len(mono) == 1 and mono[0][1] == 1 else None
-        if extremum is not None and mono[0][0].free.isdisjoint(bound):
-            best = of_atom(mono[0][0])
-            element = difference(best, scale(asked, 1 / Fraction(c)))
-            yield extremum, best, reduce_extremum(extremum, bound, element)
+        for atom, n in mono:
+            extremum = _extremum(atom) if n == 1 and atom.free.isdisjoint(bound) else None
+            divided = _divided(asked, tuple(item for item in mono if item[0] is not atom)) if extremum else None
+            if extremum is not None and divided is not None:
+                best = of_atom(atom)
+                element = difference(best, scale(divided, 1 / Fraction(c)))
+                yield extremum, best, reduce_extremum(extremum, bound, element)
+
+
+def _divided(asked: Poly, by: Monomial) -> Poly | None:
+    """What is asked to be 0, divided by a product, which leaves 0 as it is; None where that may be 0, or no number."""
+    from hlo_verify.terms.laws import apply
+    from hlo_verify.terms.products import multiply
+
+    divisor = make_poly(((by, 1),))
+    if divisor is ONE:
+        return asked
+    if divisor.doubt or signs.of_product(by) not in (signs.POSITIVE, signs.NEGATIVE):
+        return None
+    return multiply(asked, apply(INVERSE, (divisor,)))
 
 
 def _extremum(atom: Atom) -> str | None:
