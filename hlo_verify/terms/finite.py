@@ -30,7 +30,7 @@ from hlo_verify.terms.functions import (
     POSITIVE,
 )
 from hlo_verify.terms.ordered import VALUES, is_ordered
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Monomial, Number, Poly, Read, Tensor, reads
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Monomial, Number, Poly, Read, Tensor, make_poly, reads
 
 BY_SIGN = (POSITIVE, IS_ZERO)
 """Functions that say what the sign of a term is."""
@@ -111,9 +111,34 @@ class Finite:
         if kind not in ("term", "max"):
             return False
         (body,) = bodies
-        return self.never_above(body) and any(
-            map(self.surely, chain(at_ends_and_conditions(bound, body), _at_one_in_order(bound, body)))
-        )
+        if not self.never_above(body):
+            return False
+        return self._is_one_surely(chain(at_ends_and_conditions(bound, body), _at_one_in_order(bound, body)))
+
+    def _is_one_surely(self, elements: Iterator[Poly]) -> bool:
+        """Whether one of some elements is a number, whatever the place is: of `max k. k != i ? s[k] : -inf` the first
+        or the last, as both would be masked for no i."""
+        from hlo_verify.terms.products import multiply
+
+        none = ONE
+        for element in elements:
+            none = multiply(none, self._infinite_where(element))
+            if none is ZERO:
+                return True
+            if len(none.items) > limit_of("finite_elements"):
+                return False
+        return False
+
+    def _infinite_where(self, p: Poly) -> Poly:
+        """What is not 0 where conditions on places say that a term may be infinite; 0 where it surely is none."""
+        from hlo_verify.terms.products import add
+
+        found = []
+        for mono, _ in _unnamed(p).items:
+            if all(atom.boolean or self.is_number(atom) for atom, _ in mono):
+                continue
+            found.append(make_poly(((tuple(item for item in mono if isinstance(item[0], Guard)), 1),)))
+        return add(*found) if found else ZERO
 
     def _is_never_above(self, mono: Monomial, c: Number) -> bool:
         """Likewise of a product: finite numbers, or one that is never above them, where some conditions hold."""

@@ -86,7 +86,7 @@ def of(p: Poly) -> int:
     return found
 
 
-def _is_infinite(p: Poly) -> bool:
+def _is_infinite(p: Poly | Read) -> bool:
     from hlo_verify.terms.doubts import INFINITE
 
     return bool(p.doubt & INFINITE)
@@ -196,6 +196,8 @@ def _of_read(atom: Read) -> int:
     found = known.get(source)
     if found is None:
         found = known[source] = _of_elements(source)
+    if source.kind in ("max", "min") and not _is_infinite(atom):
+        found &= REAL  # of what some infinities mask
     if found == ZERO | POSITIVE and source.kind == "sum":
         from hlo_verify.terms.somewhere import is_positive_somewhere  # made of terms, whose signs it asks for
 

@@ -1,14 +1,14 @@
 """Sums of what is nowhere negative, and positive somewhere.
 
     sum k<8. [k <= i]*exp(s[k])   >   0        as its first element is there, whatever i is
+    sum k<8. [k != i]*exp(s[k])   >   0        as its first element is there, or its last
 
 This is what a softmax divides by whose scores are masked by minus infinity.
 """
 
 from __future__ import annotations
 
-from hlo_verify.terms import signs
-from hlo_verify.terms.finite import at_ends_and_conditions
+from hlo_verify.terms.shared_sums import one_is_positive
 from hlo_verify.terms.term import Guard, Read
 from hlo_verify.terms.used import used
 
@@ -21,7 +21,7 @@ def is_positive_somewhere(read: Read) -> bool:
     from hlo_verify.terms.definitions import unfold  # made of terms, whose signs are asked for
 
     bound, (body,) = unfold(read)
-    found = any(signs.of(p) == signs.POSITIVE for p in at_ends_and_conditions(bound, body))
+    found = one_is_positive(bound, body)
     if found:
         used("sums that are positive somewhere")
     return found

@@ -381,14 +381,14 @@ REWRITINGS = (
         "c * sum v. [p(v)] + sum v. [not p(v)] f(v) > 0",
         "1",
         "shared_sums.is_positive_together",
-        "c and f are positive, or what they are chosen from is",
+        "c and f are positive, or what they are chosen from is, at one of the elements at the ends at least",
     ),
     Rewriting(
         "sums that are positive somewhere",
         "sum v. [p(v)] f(v) > 0",
         "1",
         "somewhere.is_positive_somewhere",
-        "f is nowhere negative, and at an element at an end, or where p begins to hold, p holds and f is positive",
+        "f is nowhere negative, and at one of those at an end, or where p begins to hold, p holds and f is positive",
     ),
 )
 

@@ -392,7 +392,7 @@ def is_positive(p: Poly) -> Poly:
 def _together(case: Case) -> tuple[Poly, Array]:
     """Some elements, and the number of all others, or of some of these; there may be none of either."""
     (x, _), (y, _), v, w = case.make(4), case.make(), bound(4), bound(4)
-    gap = case.random.choice((0, 0, 2))
+    gap = case.random.choice((0, 0, 1, 2))
     lower, higher = (expr.subtract(expr.of_var(u), case.i) for u in (v, w))
     chosen = algebra.multiply(guards.interval(lower, None, -1 - gap), apply(EXPONENTIAL, (at(x, v),)))
     other = algebra.multiply(guards.interval(higher, gap, None), apply(EXPONENTIAL, (at(y),)))

@@ -78,11 +78,15 @@ def test_a_sum_is_positive_where_all_of_its_elements_are(
     assert (not apply(INVERSE, (p,)).doubt) is is_positive
 
 
-def test_conditions_that_leave_one_out() -> None:
+@pytest.mark.parametrize(
+    ("least", "found"), [(1, signs.POSITIVE), (4, signs.POSITIVE), (5, signs.ZERO | signs.POSITIVE)]
+)
+def test_conditions_that_leave_some_out(least: int, found: int) -> None:
+    """Of eight keys the first or the last is four away from each row, and neither is five away from the fourth."""
     apart = expr.subtract(expr.of_var(KEY), ROW)
-    before, after = guards.interval(apart, None, -1), guards.interval(apart, 1, None)
+    before, after = guards.interval(apart, None, -least), guards.interval(apart, least, None)
     elements = algebra.add(algebra.multiply(before, exponential_of_score()), algebra.multiply(after, number(2)))
-    assert signs.of(sums.reduce_sum([KEY], elements)) == signs.ZERO | signs.POSITIVE
+    assert signs.of(sums.reduce_sum([KEY], elements)) == found
 
 
 BITS = (signs.NEGATIVE, signs.ZERO, signs.POSITIVE, signs.BEYOND)

@@ -151,8 +151,8 @@ WITHOUT = {
     "more than all others": Without("before[2] == behind[2] and ", ""),
     "sign of a variance": Without("if signs.of(spread) & ~(signs.ZERO | signs.POSITIVE):", "if False:"),
     "conditions side by side": Without("start == found[-1][1] + 1", "start > found[-1][1]"),
-    "sums that are positive together": Without("signs.of(_element(group)) == signs.POSITIVE", "True"),
-    "sums that are positive somewhere": Without("signs.of(p) == signs.POSITIVE", "signs.of(p) & signs.POSITIVE"),
+    "sums that are positive together": Without("_is_positive(*_element(group))", "True"),
+    "sums that are positive somewhere": Without("one_is_positive(bound, body)", "True"),
 }
 
 
