@@ -37,6 +37,8 @@ EFFECTS = _names(Family.HAS_EFFECT)
 CONTROL = _names(Family.CONTROL)
 RUNS_REGIONS = _names(Family.CONTROL | Family.MANUAL)
 """Operations that give what their regions do."""
+OF_ELEMENTS = frozenset(ROWS) - RUNS_REGIONS
+"""Operations whose regions, where they have any, say what becomes of elements."""
 SCALES = _names(Family.SCALES)
 RESHAPES = _names(Family.RESHAPES)
 MOVES = _names(Family.MOVES)

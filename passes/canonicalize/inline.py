@@ -17,7 +17,7 @@ from hlo_verify.passes.canonicalize.resources import Resources
 from hlo_verify.program import sharding_text
 from hlo_verify.program.ir import NESTING, UNREAD_FIELDS, Function, Name, Op, TensorType
 from hlo_verify.program.mesh import Mesh, device_order_of, read_mesh
-from hlo_verify.program.op_families import BORDERS, IDENTITIES
+from hlo_verify.program.op_families import BORDERS, IDENTITIES, OF_ELEMENTS
 
 Values = tuple[Name, ...]
 Environment = dict[Any, Values]
@@ -323,6 +323,16 @@ def _drop(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> 
     """No results and no effect on values."""
 
 
+def _constraint(builder: Builder, operation: Any, env: Environment, ops: list[Op]) -> None:
+    """A placement is dropped where a region says it of an element: JAX writes one for each value of a comparator or
+    reducer on a mesh with explicit axes, and an element has nothing to split. Addends (`unreduced`) are no element."""
+    is_element = operation.parent.name.removeprefix("stablehlo.") in OF_ELEMENTS
+    if is_element and "unreduced" not in str(operation.attributes["sharding"]):
+        _forward(builder, operation, env, ops)
+    else:
+        ops.append(builder.operation(operation, operation.name, env))
+
+
 TERMINATORS = frozenset({"func.return", "stablehlo.return", "mhlo.return", "sdy.return"})
 
 STRUCTURAL: dict[str, Rule] = {
@@ -343,4 +353,5 @@ STRUCTURAL: dict[str, Rule] = {
     "sdy.data_flow_edge": _forward,
     "sdy.func_data_flow_edge": _forward,
     "sdy.sharding_group": _drop,
+    "sdy.sharding_constraint": _constraint,
 }
