@@ -105,10 +105,10 @@ def _select_and_scatter(op: Op, args: list[Value], context: Context) -> list[Val
     if init.term is not ZERO:  # the specification folds it in for every element, XLA once
         raise UnsupportedError("select_and_scatter from an initial value that is not zero", Unsupported.USE)
     chosen = _chosen_offset(op, operand, source.shape, best, first_wins)
-    # Every window w that has the element, at the offset o within it, where the window's choice is o.
-    at = [expr.fresh("f", n) for n in source.shape]
-    outer = [expr.of_var(v) for v in at]
+    # Every window that has the element, at the offset o within it, where the window's choice is o.
+    at, outer, exist = _windows_with(op, positions(type_.shape), source.shape)
     offsets, lands = _offsets_at(op, positions(type_.shape), outer)
+    lands = algebra.multiply(exist, lands)
     e = algebra.as_index(remap(chosen, source.shape, outer), -1, _offsets(op))
     place = linear_index(op.attributes["window_dimensions"], offsets)
     lands = algebra.multiply(lands, guards.interval(expr.subtract(e, place), 0, 0))
@@ -131,6 +131,25 @@ def _selection(op: Op) -> tuple[str, bool]:
     if direction not in ("GE", "LE", "GT", "LT"):
         raise UnsupportedError("select_and_scatter with a selection that is no order", Unsupported.REGION)
     return ("max" if direction in ("GE", "GT") else "min"), direction in ("GE", "LE")
+
+
+def _windows_with(op: Op, element: Sequence[Index], count: Sequence[int]) -> tuple[list[Var], list[Index], Poly]:
+    """The windows that an element may lie in: variables, windows for their values, and where there is such a window."""
+    sizes, padding = op.attributes["window_dimensions"], op.attributes.get("padding")
+    strides = op.attributes.get("window_strides") or (1,) * len(sizes)
+    bound, windows, exist = [], [], ONE
+    for k, size in enumerate(sizes):
+        many = -(-size // strides[k])
+        v = expr.fresh("f", min(many, count[k]))
+        w = expr.of_var(v)
+        if many < count[k]:  # the last one with it, and those before that
+            low = int(padding[k][0]) if padding is not None else 0
+            last, _ = expr.floor_divmod(expr.shift(element[k], low), strides[k])
+            w = expr.subtract(last, w)
+            exist = algebra.multiply(exist, guards.interval(w, 0, count[k] - 1))
+        bound.append(v)
+        windows.append(w)
+    return bound, windows, exist
 
 
 def _offsets_at(op: Op, element: Sequence[Index], windows: Sequence[Index]) -> tuple[tuple[Index, ...], Poly]:

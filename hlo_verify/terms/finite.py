@@ -94,7 +94,7 @@ class Finite:
         if everywhere is None:
             everywhere = self._are_numbers(source.kind, source.bound, source.bodies)
             self._definitions[source] = everywhere
-        if everywhere or source.kind not in ("term", "max"):
+        if everywhere or source.kind not in ("term", "max", "sum"):
             return everywhere
         if all(e.free for e in atom.indices) and self._is_none_anywhere(source):
             return False

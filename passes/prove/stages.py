@@ -9,7 +9,6 @@ value becomes a cut point: later terms read the logical tensor.
 from __future__ import annotations
 
 import math
-import random
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -22,9 +21,8 @@ from hlo_verify.equality.networks import same_network
 from hlo_verify.equality.presence import same_by_presence
 from hlo_verify.equality.summands import Steps
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index, Var
+from hlo_verify.index.expr import Var
 from hlo_verify.index.interned import made
-from hlo_verify.limits import allows
 from hlo_verify.meter import TERM
 from hlo_verify.ops.lines import Piped
 from hlo_verify.ops.turns_before import TurnsBefore
@@ -34,13 +32,15 @@ from hlo_verify.passes.prove.cut_points import CutPoints, Guesses, on_all_device
 from hlo_verify.passes.prove.frontier import Frontier
 from hlo_verify.passes.prove.lineage import Lineage, lineage, shardings_of
 from hlo_verify.passes.prove.parts_of_values import Parts
+from hlo_verify.passes.prove.points import agree_at_points
 from hlo_verify.passes.prove.stand_ins import StandIns
+from hlo_verify.passes.prove.windows_seen import windows
 from hlo_verify.program.element_types import INTEGER_RANGES
-from hlo_verify.program.ir import Location, Op
+from hlo_verify.program.ir import Location, Name, Op
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.session import Session
-from hlo_verify.terms import algebra, losses, padding
-from hlo_verify.terms.term import ONE, ZERO, Guard, Poly, Read, Tensor, reads
+from hlo_verify.terms import algebra, padding
+from hlo_verify.terms.term import ONE, Guard, Poly, Read, Tensor, reads
 
 SHARE_COMPARISONS, SHARE_STEPS, SHARE_NETWORK = 4, 2, 8
 """In a module that is known to be wrong, recognising is given up sooner: after a fourth of the comparisons in vain that
@@ -101,6 +101,7 @@ class Stages:
     _by_location: dict[Location, list[Step]] = field(default_factory=dict)
     _expected: dict[tuple[int, int], tuple[Poly, Lineage] | None] = field(default_factory=dict)
     _shapes: set[int] = field(default_factory=set)
+    _wholes: dict[Name, Value] = field(default_factory=dict)
     _failures: int = 0
     """Comparisons without success since the last one with, that took steps; and how many steps."""
     _wasted: int = 0
@@ -127,6 +128,7 @@ class Stages:
     def record_logical(self, op: Op, values: list[Value]) -> list[Value]:
         """Note an operation of the logical module; what is to be computed with."""
         values = self._guessed.note_all(op.results, values)
+        self._wholes.update(zip(op.results, values, strict=True))
         self.logical.append(step := Step(op, tuple(values), len(self.logical)))
         self._advance()
         self._by_location.setdefault(op.location, []).append(step)
@@ -243,6 +245,19 @@ class Stages:
                 if self._is_shard(views, where):
                     return self._cut(op, value, expected, where)
                 self._refused.add((value.term.uid, expected.uid))
+        return self._as_window(op, value)
+
+    def _as_window(self, op: Op, value: Value) -> Value:
+        """The value as a window over a tensor that a logical operation of the same origin reads, if it is one."""
+        steps = self.counterparts(op, of_any_name=True) if op.name in ENDS and value.shape else []
+        wholes = [self._wholes[name] for step in steps for name in step.op.operands if name in self._wholes]
+        for tried, expected in enumerate(windows(value, wholes)):
+            key = value.term.uid, expected.uid
+            if value.term is expected or key in self._refused or not self._may_try(tried):
+                return value
+            if self._is_shard([(value.term, expected)], Lineage((), ONE, value.shape)):
+                return Value(value.type, expected)
+            self._refused.add(key)
         return value
 
     def _candidates(self, op: Op, value: Value) -> Iterator[Step]:
@@ -280,7 +295,9 @@ class Stages:
         """Whether two terms, in one view or another, are found to be equal where an element exists."""
         left, before = self.effort.left, made()
         for found, expected in views:
-            if self._plausible(found, expected, where) and self._are_equal(found, expected, where.inside):
+            if agree_at_points(found, expected, where.inside, self._differ) and self._are_equal(
+                found, expected, where.inside
+            ):
                 self.effort.left = left
                 self._failures = self._wasted = self._refusals = 0
                 return True
@@ -366,21 +383,6 @@ class Stages:
         if not self.session.affords():
             return False
         self.session.candidates += 1
-        return True
-
-    def _plausible(self, found: Poly, expected: Poly, where: Lineage) -> bool:
-        """Whether two terms agree at a few points: a quick way to refuse."""
-        generator = random.Random(0)
-        difference = algebra.expanded(where.inside, algebra.difference(found, expected))
-        if not allows("question_terms", len(difference.items)):
-            return False
-        variables = sorted((v for v in difference.free if v.size < expr.UNBOUNDED), key=lambda v: v.uid)
-        for _ in range(3):
-            point: dict[Var, Index] = {v: expr.constant(generator.randrange(v.size)) for v in variables}
-            here = losses.without_zeros(opening.opened(algebra.substitute(difference, point)))
-            decided = not any(isinstance(a, Guard) for mono, _ in here.items for a, _ in mono)
-            if here is not ZERO and decided and self._differ(here):
-                return False
         return True
 
     def _differ(self, p: Poly) -> bool:

@@ -8,7 +8,7 @@ import pytest
 
 from hlo_verify.index import expr
 from hlo_verify.ops.in_order import values
-from hlo_verify.terms import algebra, extrema, guards
+from hlo_verify.terms import algebra, extrema, guards, sums
 from hlo_verify.terms.definitions import named
 from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.functions import INFINITE_EXPONENTIAL, INFINITY, INVERSE, MAXIMUM
@@ -61,6 +61,25 @@ def of_its_kind(place: expr.Index, masked: Poly) -> Poly:
     return extrema.reduce_extremum("max", [key], algebra.add(algebra.multiply(seen, read), others))
 
 
+def added(places: int, keys: int) -> Poly:
+    """The greatest scores of some keys from each of so many places on, of which those from SIZE on are masked, added
+    up: a sum of what is a number where a window begins at a key."""
+
+    def from_on(place: expr.Index) -> Poly:
+        key = expr.fresh("y", keys)
+        at = expr.add(place, expr.of_var(key))
+        seen = guards.interval(at, None, SIZE - 1)
+        others = algebra.multiply(algebra.subtract(algebra.ONE, seen), infinity(-1))
+        read = algebra.read(tensor("argument", "s", "f32", (SIZE,)), (at,))
+        return extrema.reduce_extremum("max", [key], algebra.add(algebra.multiply(seen, read), others))
+
+    start = expr.fresh("w", 2)
+    last = expr.var("q", 0, places)
+    shifted = expr.add(expr.of_var(last), expr.of_var(start))
+    total = sums.reduce_sum([start], algebra.multiply(named_at(from_on, shifted), score(0)))
+    return algebra.substitute(total, {last: expr.of_var(expr.var("r", 0, places))})
+
+
 @pytest.mark.parametrize(
     ("make", "finite", "not_above"),
     [
@@ -87,6 +106,8 @@ def of_its_kind(place: expr.Index, masked: Poly) -> Poly:
         (lambda: of_its_kind(QUERY, infinity(-1)), True, True),  # it is of its own kind
         (lambda: of_its_kind(QUERY, infinity(1)), False, False),
         (lambda: of_its_kind(expr.shift(QUERY, 1), infinity(-1)), False, True),  # the last one has none after it
+        (lambda: added(SIZE - 1, 3), True, True),  # windows that begin at 0 to SIZE - 1
+        (lambda: added(SIZE, 3), False, False),  # one begins where all are masked
         (lambda: apply(MAXIMUM, (greatest(1, None, infinity(-1)), score(0))), True, True),
     ],
 )
