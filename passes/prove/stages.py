@@ -248,10 +248,10 @@ class Stages:
         return self._as_window(op, value)
 
     def _as_window(self, op: Op, value: Value) -> Value:
-        """The value as a window over a tensor that a logical operation of the same origin reads, if it is one."""
-        steps = self.counterparts(op, of_any_name=True) if op.name in ENDS and value.shape else []
-        wholes = [self._wholes[name] for step in steps for name in step.op.operands if name in self._wholes]
-        for tried, expected in enumerate(windows(value, wholes)):
+        """The value as a window over what a logical operation of the same origin slides over, if it is one."""
+        steps = self.counterparts(op, of_any_name=True) if op.name == "select" else []
+        slid = [name for step in steps if "window_strides" in step.op.attributes for name in step.op.operands]
+        for tried, expected in enumerate(windows(value, [self._wholes[n] for n in slid if n in self._wholes])):
             key = value.term.uid, expected.uid
             if value.term is expected or key in self._refused or not self._may_try(tried):
                 return value
