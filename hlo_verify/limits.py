@@ -93,6 +93,8 @@ class Limits:
     """Operations of both modules, times devices, that are worked out there where a compiler partitioned a module."""
     small_terms_apart: int = 40_000
     """Terms and index expressions that are made there, a second: what is right takes 9000 at the most."""
+    unmatched_values: int = 64
+    """Values of such a module that are no shards as they stand, from which on that is done before they are compared."""
     terms_apart: int = 400_000
     """Those that are made where a person distributed it: what is right takes 220,000 at the most, ten seconds."""
     guess_steps: int = 100
@@ -347,7 +349,8 @@ class Limits:
 _SAME_FOR_ALL = frozenset(
     "solver_megabytes unseen_difference evaluation_elements evaluation_room enclosed_elements interval_elements "
     "replayed_elements replayed_devices repair_axes repair_denominator recheck_levels recheck_draws recheck_powers "
-    "recheck_products recheck_sum_products recheck_compared_products devices_apart nested_apart".split()
+    "recheck_products recheck_sum_products recheck_compared_products devices_apart nested_apart "
+    "unmatched_values".split()
 )
 
 _NAMES = [each.name for each in fields(Limits)]

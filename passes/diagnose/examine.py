@@ -251,7 +251,7 @@ def _decide(
         unknown = [n for n in left if n not in wrong]
         seems_wrong = bool(wrong) or session.seems_wrong or is_read is None
         guesses = {} if seems_wrong else guessed(logical, partitioned, session)
-        apart = Apart(logical, partitioned, session, unknown, seems_wrong, guesses)
+        apart = Apart(logical, partitioned, session, unknown, seems_wrong, guesses, first)
         if first is not None and not wrong and all(map(apart.proves_briefly, left)):
             proved = [_by_device(result) if result.index in left else result for result in report.results]
             return Examination(report_of(logical, first, proved, report.devices, started), {})

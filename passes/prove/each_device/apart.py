@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 
 from hlo_verify.index.interned import made
 from hlo_verify.memory import Memory
 from hlo_verify.meter import TERM
 from hlo_verify.passes.prove.cut_points import Guesses
 from hlo_verify.passes.prove.each_device.compare import EachDevice, each_device, is_by_hand, is_small
+from hlo_verify.passes.prove.prove import Outcome
 from hlo_verify.program.ir import Module
 from hlo_verify.session import EnoughError, Session
 
@@ -36,6 +38,8 @@ class Apart:
     compiler partitioned."""
     guesses: Guesses = field(default_factory=dict)
     """What values of the partitioned module seem to be."""
+    first: Outcome | None = None
+    """What a walk over all devices at once found, in which no value was compared."""
     _memory: Memory = field(default_factory=Memory)
     _walked: bool = False
     _looked: bool = False
@@ -62,12 +66,26 @@ class Apart:
     def proves_briefly(self, n: int) -> bool:
         """Whether the n-th result is seen to be right at once, of what a person wrote by hand that does not seem to be
         wrong, if that takes few operations. Pipelines and rings on few devices are proved so, and as one sum for all
-        devices in many steps."""
+        devices in many steps.
+
+        Of what a compiler partitioned, whether it is right on each device, where many values are no shards as they
+        stand: an associative scan comes out in pieces, and most comparisons of them are in vain."""
+        if not is_by_hand(self.partitioned):
+            return not self.seems_wrong and self._is_in_pieces and self.proves(n)
         if not self.may_be_brief:
             return False
         if n not in self._seen:
             self._seen[n] = self._sees(n)
         return self._seen[n]
+
+    @property
+    def _is_in_pieces(self) -> bool:
+        """Whether so many values were not matched that it takes less to look at each device by itself."""
+        if self.first is None:
+            return False
+        stages, most = self.first.stages, self.session.limits.unmatched_values
+        values = (value.term for step in stages.partitioned for value in step.values)
+        return len(list(islice(filter(stages.needs_match, values), most))) == most
 
     def _sees(self, n: int) -> bool:
         """Look briefly at what a result is on each device."""

@@ -4,13 +4,19 @@ are wrong ones, one word or number away. The evaluator, which shares nothing wit
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import pytest
+from jax import lax
+from jax.sharding import AbstractMesh, AxisType, NamedSharding, PartitionSpec
 
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.limits import Limits
+from hlo_verify.passes.diagnose import examine
 from hlo_verify.passes.diagnose.examine import prove
 from hlo_verify.passes.load.load import load
 from hlo_verify.session import Session
@@ -49,6 +55,28 @@ def test_how_much_is_looked_at_is_limited() -> None:
     session = Session(replace(Limits(), small_operations_apart=100))
     assert prove(*pair, session=session).verdict is Verdict.UNKNOWN
     assert "small_operations_apart" in session.spent().limits
+
+
+def scanned(keep: Path) -> hlo_verify.Report:
+    """The report on prefix maxima by an associative scan that XLA splits over four devices."""
+    mesh = AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,))
+    split = NamedSharding(mesh, PartitionSpec("x"))
+    jitted = jax.jit(partial(lax.associative_scan, jnp.maximum), in_shardings=split, out_shardings=split)
+    lowered = jitted.trace(jax.ShapeDtypeStruct((16,), jnp.float32)).lower(lowering_platforms=("cpu",))
+    return hlo_verify.verify(lowered, refute=False, keep=keep)
+
+
+def test_what_comes_out_in_pieces_is_looked_at_by_device_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    deciding = examine.walk_deciding
+    monkeypatch.setattr(examine, "walk_deciding", None)
+    report = scanned(tmp_path)
+    assert report.verdict is Verdict.PROVED
+    assert report.results[0].by_device
+    monkeypatch.setattr(examine, "walk_deciding", deciding)
+    annotated, right = ((tmp_path / f"{name}.hlo").read_text() for name in ("annotated", "partitioned"))
+    wrong = right.replace("source_target_pairs={{1,0},{2,1},{3,2}}", "source_target_pairs={{1,0},{3,1},{2,2}}", 1)
+    assert wrong != right
+    assert hlo_verify.verify(annotated, wrong, refute=False).verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.slow
