@@ -16,7 +16,7 @@ import numpy as np
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Var
 from hlo_verify.limits import allows
-from hlo_verify.terms import algebra, truths
+from hlo_verify.terms import algebra, guards, truths
 from hlo_verify.terms.counts import holds_at
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.functions import EXTREMA, POSITIVE, POWER, Function
@@ -102,10 +102,36 @@ def _of_truths(reducer: str, bound: list[Var], p: Poly) -> Poly | None:
     if reducer == "max" and any(holds_at(p, v) for v in bound) and truths.is_truth(p):
         used("one of those that are asked")
         return ONE
+    asked = _of_guard(reducer, bound, p)
+    if asked is not None:
+        return asked
     signed = truths.sign_of(p)
     if signed is not None:
         used("sign of an extremum")
         return apply(POSITIVE, (reduce_extremum(reducer, bound, signed),))
+    return None
+
+
+def _of_guard(reducer: str, bound: list[Var], p: Poly) -> Poly | None:
+    """Whether a form lies between two ends for some values, or for all values, of a variable that is an addend of it:
+    `max k<4. [1 <= n - k]` is `[1 <= n]`."""
+    if len(p.items) != 1 or p.items[0][1] != 1 or not all(atom.boolean for atom, _ in p.items[0][0]):
+        return None
+    for v in bound:
+        asked = [atom for atom, _ in p.items[0][0] if v in atom.free]
+        if len(asked) != 1 or not isinstance(asked[0], Guard) or v.size < 2:
+            continue
+        form, lo, hi = asked[0].form, asked[0].lo, asked[0].hi
+        own = expr.of_var(v)
+        c = dict(form.items).get(own.items[0][0], 0)
+        rest = expr.subtract(form, expr.scale(own, c))
+        if not c or v in rest.free or (reducer == "max" and abs(c) > 1 and lo is not None and hi is not None):
+            continue
+        used("condition for some of a range")
+        ends = sorted((0, c * (v.size - 1)), reverse=reducer == "max")
+        there = guards.interval(rest, None if lo is None else lo - ends[0], None if hi is None else hi - ends[1])
+        others = make_poly(((tuple(item for item in p.items[0][0] if item[0] is not asked[0]), 1),))
+        return reduce_extremum(reducer, [w for w in bound if w is not v], algebra.multiply(others, there))
     return None
 
 

@@ -18,7 +18,7 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.terms.addition import build, difference, plain
 from hlo_verify.terms.conditions import Conditions, is_side
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import NAN, Function
+from hlo_verify.terms.functions import INFINITY, INVERSE, LOG, NAN, Function
 from hlo_verify.terms.term import (
     ZERO,
     Apply,
@@ -49,6 +49,13 @@ def is_nan(p: Poly) -> bool:
 
 def _is_nan(atom: Atom) -> bool:
     return isinstance(atom, Apply) and atom.function == NAN
+
+
+def is_infinity(atom: Atom) -> bool:
+    """Whether an atom is infinite, so that 0 times it is NaN: an infinity, 1/0, or the logarithm of 0."""
+    if not isinstance(atom, Apply):
+        return False
+    return atom.function == INFINITY or (atom.function in (INVERSE, LOG) and atom.args[0] is ZERO)
 
 
 def occurs_in(p: Poly) -> bool:

@@ -185,6 +185,7 @@ REWRITINGS = (
         "max v. abs(f(v))",
         "clipping_laws.without_opposites",
     ),
+    Rewriting("condition for some of a range", "max v<n. [v >= f]", "[n - 1 >= f]", "extrema._of_guard", "no gaps"),
     Rewriting("extremum of opposites", "max v. (1 - p(v))", "1 - min v. p(v)", "extrema._of_truths"),
     Rewriting("integer of what is one", "truncate(n)", "n", "counts.truncated", "n lies in the type's range"),
     Rewriting("integer of what is rounded", "truncate(round(t))", "round(t)", "whole.truncated", "in the type's range"),

@@ -41,6 +41,22 @@ def _opposites_somewhere(case: Case) -> tuple[Poly, Array]:
     return found, case.each(lambda i, j: min(1 - ps[i][j:]))
 
 
+@instance("condition for some of a range")
+def _some_of_a_range(case: Case) -> tuple[Poly, Array]:
+    """A form of two variables between two ends, of which one may be missing, for some or all values of one of them."""
+    v, c, least = bound(4), case.random.choice((-3, -1, 1, 3)), case.random.randrange(-9, 12)
+    lo = case.random.choice((least, None))
+    hi = least + case.random.randrange(3) if lo is None or case.random.random() < 0.5 else None
+    form = expr.add(expr.scale(case.i, 1), expr.scale(expr.of_var(v), c))
+    reducer = case.random.choice(("max", "min"))
+
+    def holds(i: int) -> int:
+        all_ = [(lo is None or lo <= i + c * k) and (hi is None or i + c * k <= hi) for k in range(4)]
+        return int(any(all_) if reducer == "max" else all(all_))
+
+    return extrema.reduce_extremum(reducer, [v], guards.interval(form, lo, hi)), case.each(lambda i, j: holds(i))
+
+
 @instance("sign of an extremum")
 def _sign(case: Case) -> tuple[Poly, Array]:
     p, (v,), ps = truths(case, 3)

@@ -106,6 +106,7 @@ WITHOUT = {
     "multiple in an extremum": Without(" and p.items[0][1] > 0", ""),
     "extremum of an increasing function": Without(" and step.ascending", "", "order_keys.outside"),
     "extremum of a choice": Without("steps(p, live)", "steps(p)"),
+    "condition for some of a range": Without("abs(c) > 1", "abs(c) > 9"),
     "sign of an extremum": Without(" and not atom.args[0].doubt", "", "truths.sign_of"),
     "product of truth values": Without("truths.is_truth(p)", "True"),
     "extremum of truth values": Without("[p for p in terms if is_truth(p)]", "list(terms)", "truths.joined"),
