@@ -17,6 +17,8 @@ from itertools import islice, permutations
 
 from hlo_verify.equality.divided import where_divided
 from hlo_verify.equality.effort import Effort
+from hlo_verify.equality.implied import Held, is_any_implied
+from hlo_verify.equality.masked_parts import in_choices
 from hlo_verify.equality.opening import is_open_sum, opened
 from hlo_verify.equality.where_numbers import MASKS, where_number
 from hlo_verify.index import expr
@@ -28,7 +30,9 @@ from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.counts import range_of_count
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import FINITE_PART, INVERSE, IS_ZERO, MAXIMUM, POSITIVE, ZERO_TIMES
+from hlo_verify.terms.extrema import reduce_boolean, reduce_extremum
+from hlo_verify.terms.functions import FINITE_PART, INFINITY, INVERSE, IS_ZERO, MAXIMUM, POSITIVE, ZERO_TIMES
+from hlo_verify.terms.guards import complement, interval_atom
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.sums import reduce_sum
@@ -37,6 +41,7 @@ from hlo_verify.terms.term import (
     ZERO,
     Apply,
     Atom,
+    Guard,
     Ix,
     Monomial,
     Poly,
@@ -65,8 +70,16 @@ class Presence:
         ((mono, _),) = self.held.items
         return all(atom.boolean for atom, _ in mono)
 
+    @property
+    def condition(self) -> tuple[Atom, ...]:
+        """That some of them hold, as conditions."""
+        some = reduce_boolean("or", self.bound, self.held)
+        return tuple(atom for atom, _ in some.items[0][0]) if _is_product(some) else ()
+
     def is_in(self, bound: Sequence[Var], products: Sequence[Monomial]) -> bool:
         """Whether each of some products has one of them as a factor, for all values of the bound variables."""
+        if all(is_any_implied(self.bound, self.held, [a for a, _ in mono if a.boolean]) for mono in products):
+            return True
         own = [{atom for atom, _ in mono} for mono in products]
         return any(all(held <= each for each in own) for held in self._over(bound))
 
@@ -77,7 +90,9 @@ class Presence:
         return len(self.bound) == len(other.bound) and any(held == own for held in self._over(other.bound))
 
     def has(self, atom: Atom) -> bool:
-        """Whether an element is one of them, wherever it is read."""
+        """Whether one of them holds wherever a condition does, so that none of them does where that is one of them."""
+        if is_any_implied(self.bound, self.held, (atom,)):
+            return True
         only, other = _element(self.held.atom), _element(atom)
         if only is None or other is None or only.tensor is not other.tensor:
             return False
@@ -90,6 +105,13 @@ class Presence:
             (e.lo >= 0 and e.hi < free[own].size) if own in free else own is e
             for own, e in zip(only.indices, other.indices, strict=True)
         )
+
+    def lacks(self, atom: Atom) -> bool:
+        """Whether one of them holds wherever a condition does not."""
+        if not isinstance(atom, Guard):
+            return False
+        outside = [interval_atom(atom.form, *at) for at in complement(atom)]
+        return all(isinstance(each, Guard) and self.has(each) for each in outside)
 
     def _over(self, bound: Sequence[Var]) -> Iterator[set[Atom]]:
         """The conditions of one of them, over some of those variables."""
@@ -109,27 +131,34 @@ def _element(atom: Atom | None) -> Read | None:
     return asked.atom if asked is not None and isinstance(asked.atom, Read) else None
 
 
-def same_by_presence(found: Poly, expected: Poly, same: Same, effort: Effort) -> bool:
+def same_by_presence(found: Poly, expected: Poly, same: Same, effort: Effort, held: Held = ()) -> bool:
     """Whether two terms are the same where some of the truth values hold that they ask for, and where none does.
 
     Where none does, the logical one, `expected`, may divide by 0: nothing is asked of such inputs.
 
-    Each time that they are told apart is a step of `effort`.
+    Each time that they are told apart is a step of `effort`; by what an extremum is masked by, a third of the brief
+    ones, as what is compared then is long.
     """
     if effort.left <= 0:
         return False
     found, expected = (_of_counts(p) for p in where_divided(opened(found), opened(expected)))
     if found is expected:
         return True
-    presence = next((each for p in (found, expected) for each in _asked(p)), None)
+    presence = next((each for p in (expected, found) for each in _masking(p)), None)
+    effort.left -= 1 if presence is None else limit_of("brief_steps") // 3
     if presence is None:
-        return False
-    effort.left -= 1
+        presence = next((each for p in (found, expected) for each in _asked(p)), None)
+    if presence is None:
+        one, other = in_choices(found, held), in_choices(expected, held)
+        if one is found and other is expected:
+            return False
+        return one is other or same(one, other) or same_by_presence(one, other, same, effort, held)
     for some in (True, False):
         if not some and _divides_by_none(expected, presence):
             continue  # there, the logical module has stepped outside of a domain
-        one, other = (_where(p, presence, some) for p in (found, expected))
-        if one is not other and not same(one, other) and not same_by_presence(one, other, same, effort):
+        here = (*held, *presence.condition) if some else held
+        one, other = (in_choices(_where(p, presence, some), here) for p in (found, expected))
+        if one is not other and not same(one, other) and not same_by_presence(one, other, same, effort, here):
             return False
     return True
 
@@ -203,6 +232,30 @@ def _asked(p: Poly) -> Iterator[Presence]:
         found = _presence(atom)
         if found is not None:
             yield found
+
+
+def _masking(p: Poly, within: frozenset[Var] = frozenset()) -> Iterator[Presence]:
+    """The truth values of which some have to hold for an extremum to be a number that infinities mask, which is the
+    same for all values of the variables that sums around it are over."""
+    if not p.doubt & INFINITE:
+        return
+    for atom in sorted(atoms(p), key=lambda a: a.uid):
+        if not isinstance(atom, Read) or not atom.doubt & INFINITE:
+            continue
+        if atom.tensor.kind in MASKS and atom.free.isdisjoint(within):
+            found = where_number(of_atom(atom))
+            own = None if found is None else _of_truth(found[0])
+            if own is not None:
+                yield own
+        elif atom.tensor.kind in ("sum", "term") and atom.tensor.seal is None:
+            bound, (body,) = unfold(atom)
+            yield from _masking(body, within.union(bound))
+
+
+def _of_truth(p: Poly) -> Presence | None:
+    """A truth value as one of those of which some hold."""
+    own = None if p.atom is None else _presence(p.atom)
+    return own or (Presence((), p) if _is_product(p) and p.items[0][0] else None)
 
 
 def _presence(atom: Atom) -> Presence | None:
@@ -288,8 +341,10 @@ def _where(p: Poly, presence: Presence, some: bool) -> Poly:
             there[atom] = ONE if some != (isinstance(atom, Apply) and atom.function == IS_ZERO) else ZERO
         elif not some and (presence.has(atom) or (not atom.boolean and _is_sum_of(atom, presence))):
             there[atom] = ZERO
-        elif some and _is_number_by(atom, presence):
-            there[atom] = apply(FINITE_PART, (of_atom(atom),))
+        elif not some and presence.lacks(atom):
+            there[atom] = ONE
+        elif (sign := _is_number_by(atom, presence)) is not None:
+            there[atom] = apply(FINITE_PART, (of_atom(atom),)) if some else algebra.scale(apply(INFINITY, ()), sign)
         elif isinstance(atom, Read):
             inside = _inside(atom, presence, some)
             if inside is not None:
@@ -297,21 +352,24 @@ def _where(p: Poly, presence: Presence, some: bool) -> Poly:
     return opened(rebuilt(p, there, {}))
 
 
-def _is_number_by(atom: Atom, presence: Presence) -> bool:
-    """Whether an atom is an extremum of what infinities mask but where some of the truth values hold."""
+def _is_number_by(atom: Atom, presence: Presence) -> int | None:
+    """The sign of the infinity that an extremum is but where some of the truth values hold; None of other atoms."""
     if not isinstance(atom, Read) or not atom.doubt & INFINITE or atom.tensor.kind not in MASKS:
-        return False
+        return None
     found = where_number(of_atom(atom))
-    own = None if found is None or found[0].atom is None else _presence(found[0].atom)
-    return own is not None and own.is_same(presence)
+    own = None if found is None else _of_truth(found[0])
+    return found[1] if found is not None and own is not None and own.is_same(presence) else None
 
 
 def _inside(atom: Read, presence: Presence, some: bool) -> Poly | None:
     """What a sum or a name is where some of the truth values hold, or none does; None if it does not hang on that."""
-    if atom.tensor.kind not in ("sum", "term") or atom.tensor.seal is not None:
+    kind = atom.tensor.kind
+    if kind not in ("sum", "term", *(() if some else MASKS)) or atom.tensor.seal is not None:
         return None
     bound, (body,) = unfold(atom)
     if not allows("opened_weight", body.weight):
         return None
     inside = _where(body, presence, some)
-    return None if inside is body else reduce_sum(bound, inside)
+    if inside is body:
+        return None
+    return reduce_extremum(kind, bound, inside) if kind in MASKS else reduce_sum(bound, inside)
