@@ -13,12 +13,13 @@ from collections.abc import Iterator, Sequence
 from hlo_verify.equality.opening import is_open_sum
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
-from hlo_verify.terms import algebra, signs
+from hlo_verify.terms import algebra, signs, truths
 from hlo_verify.terms.conditions import numbers_of
+from hlo_verify.terms.counts import solved
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.extrema import reduce_boolean
 from hlo_verify.terms.functions import INVERSE, MAXIMUM, ZERO_TIMES
-from hlo_verify.terms.guards import complement, interval_atom
+from hlo_verify.terms.idle import answer
 from hlo_verify.terms.term import (
     ONE,
     Apply,
@@ -41,7 +42,7 @@ def absorbed(p: Poly, held: Held) -> Poly:
     terms: dict[Monomial, Number] = {}
     for mono, c in p.items:
         own = [atom for atom, _ in mono if atom.boolean]
-        if any(is_excluded(atom, (*held, *(a for a in own if a is not atom))) for atom in own):
+        if any(_is_excluded(atom, (*held, *(a for a in own if a is not atom))) for atom in own):
             continue
         left = [atom for n, atom in enumerate(own) if not is_implied(atom, (*held, *own[:n]))]
         left = [atom for n, atom in enumerate(left) if not is_implied(atom, (*held, *left[n + 1 :]))]
@@ -102,12 +103,9 @@ def _is_number(atom: Atom, held: Held) -> bool:
     return where is not None and is_surely(where, held)
 
 
-def is_excluded(asked: Atom, held: Sequence[Atom]) -> bool:
+def _is_excluded(asked: Atom, held: Sequence[Atom]) -> bool:
     """Whether a condition does not hold where others do."""
-    if not isinstance(asked, Guard):
-        return False
-    outside = [interval_atom(asked.form, *at) for at in complement(asked)]
-    return any(isinstance(each, Guard) and is_implied(each, held) for each in outside)
+    return isinstance(asked, Guard) and any(answer(asked, each) is False for each in held if isinstance(each, Guard))
 
 
 def is_implied(asked: Atom, held: Sequence[Atom]) -> bool:
@@ -115,7 +113,7 @@ def is_implied(asked: Atom, held: Sequence[Atom]) -> bool:
     if asked in held:
         return True
     if isinstance(asked, Guard):
-        return any(isinstance(each, Guard) and _is_within(each, asked) for each in held)
+        return any(answer(asked, each) is True for each in held if isinstance(each, Guard))
     if isinstance(asked, Apply) and asked.function == MAXIMUM:
         return any(_is_product_implied(arg, held) for arg in asked.args)
     if not isinstance(asked, Read) or not asked.boolean or asked.tensor.kind != "max" or asked.tensor.seal is not None:
@@ -132,9 +130,8 @@ def is_any_implied(bound: Sequence[Var], p: Poly, held: Sequence[Atom]) -> bool:
 
 
 def _is_product_implied(p: Poly, held: Sequence[Atom]) -> bool:
-    if len(p.items) != 1 or p.items[0][1] != 1:
-        return False
-    return all(atom.boolean and is_implied(atom, held) for atom, _ in p.items[0][0])
+    """Whether all of a product of conditions hold wherever others do."""
+    return p is ONE or (truths.is_product(p) and all(is_implied(atom, held) for atom, _ in p.items[0][0]))
 
 
 def _at_held(bound: Sequence[Var], p: Poly, held: Sequence[Atom]) -> Iterator[Poly]:
@@ -168,8 +165,8 @@ def _place(bound: Sequence[Var], indices: Sequence[Index], there: Sequence[Index
                     return None
                 place |= inner
                 continue
-            at = _solved(here, own[0], other)
-            if at is None:
+            at = solved(here, other, own[0])
+            if at is None or at.lo < 0 or at.hi >= own[0].size:
                 return None
             place[own[0]] = at
     return place if len(place) == len(bound) else None
@@ -184,22 +181,3 @@ def _element(e: Index) -> Read | None:
         return None
     atom = value_of(part).atom
     return atom if isinstance(atom, Read) else None
-
-
-def _solved(e: Index, v: Var, value: Index) -> Index | None:
-    """The variable for which an expression in which it is an addend is another; None where that is not found, or out of
-    its range."""
-    own = expr.of_var(v)
-    c = dict(e.items).get(own.items[0][0], 0) if v.size > 1 else 0
-    rest = expr.subtract(e, expr.scale(own, c))
-    if c not in (1, -1) or v in rest.free:
-        return None
-    at = expr.scale(expr.subtract(value, rest), c)
-    return at if at.lo >= 0 and at.hi < v.size else None
-
-
-def _is_within(inner: Guard, outer: Guard) -> bool:
-    """Whether one guard holds wherever another does."""
-    apart = expr.subtract(outer.form, inner.form)
-    above = outer.lo is None or (inner.lo is not None and inner.lo + apart.lo >= outer.lo)
-    return above and (outer.hi is None or (inner.hi is not None and inner.hi + apart.hi <= outer.hi))

@@ -20,11 +20,9 @@ from hlo_verify.equality.implied import Held, absorbed, where_positive
 from hlo_verify.equality.opening import opened
 from hlo_verify.equality.summands import SpentError, Steps
 from hlo_verify.equality.where_numbers import MASKS, where_number
-from hlo_verify.index import expr
-from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.limits import allows, limit_of
 from hlo_verify.terms import algebra
-from hlo_verify.terms.conditions import numbers_of
+from hlo_verify.terms.conditions import by_numbers
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import (
@@ -42,6 +40,7 @@ from hlo_verify.terms.functions import (
 from hlo_verify.terms.guards import interval
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.no_number import occurs_in
+from hlo_verify.terms.places import with_values
 from hlo_verify.terms.products import total
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import (
@@ -49,11 +48,9 @@ from hlo_verify.terms.term import (
     Atom,
     Guard,
     Monomial,
-    Number,
     Poly,
     Read,
     of_atom,
-    value_of,
 )
 
 
@@ -77,13 +74,10 @@ class _Parts:
     def anew(self, p: Poly, held: Held) -> Poly:
         """A term where some conditions hold. A product is made anew where its own conditions hold, if all that have the
         same numbers are under them: what several select may cancel."""
-        under: dict[Monomial, dict[Monomial, Number]] = {}
-        for mono, c in p.items:
-            self.steps.take(len(mono))
-            conditions = tuple(item for item in mono if item[0].boolean)
-            under.setdefault(numbers_of(mono), {})[conditions] = c
         parts = []
-        for numbers, selected in under.items():
+        for numbers, selected in by_numbers(p).items():
+            for each in selected:
+                self.steps.take(len(numbers) + len(each))
             first = next(iter(selected))
             within = (*held, *(atom for atom, _ in first if all((atom, 1) in each for each in selected)))
             product = algebra.product_with(numbers, partial(self._image, held=within))
@@ -99,7 +93,7 @@ class _Parts:
 
     def _condition(self, atom: Atom, held: Held, gone: frozenset[Atom]) -> Poly | None:
         if isinstance(atom, Guard):
-            form = self._form(atom.form, held, gone)
+            form = with_values(atom.form, partial(self._value, held=held, gone=gone))
             return None if form is atom.form else interval(form, atom.lo, atom.hi)
         if not isinstance(atom, Apply):
             return None
@@ -114,18 +108,11 @@ class _Parts:
             return self._image(atom, held)
         return absorbed(algebra.logical_not(known[0]) if of_infinity else known[0], held)
 
-    def _form(self, form: Index, held: Held, gone: frozenset[Atom]) -> Index:
-        """What a guard asks of, with the conditions anew that it takes for integers."""
-        parts = [expr.constant(form.const)]
-        for part, c in form.items:
-            there = expr.of_atom(part)
-            if isinstance(part, Opaque) and part.operator == "value":
-                value = value_of(part)
-                asked = None if value.atom is None else self._condition(value.atom, held, gone)
-                new = asked or (self.anew(value, held) if value.atom is None else value)
-                there = there if new is value else algebra.as_index(new, part.lo, part.hi)
-            parts.append(expr.scale(there, c))
-        return expr.add(*parts)
+    def _value(self, p: Poly, held: Held, gone: frozenset[Atom]) -> Poly:
+        """What a guard takes for an integer: a condition, or a number."""
+        if p.atom is None:
+            return self.anew(p, held)
+        return self._condition(p.atom, held, gone) or p
 
     def _image(self, atom: Atom, held: Held) -> Poly | None:
         """What a factor is where some conditions hold; None where that is the factor."""

@@ -51,7 +51,7 @@ from hlo_verify.terms.term import (
     of_atom,
     value_of,
 )
-from hlo_verify.terms.truths import is_count, sign_of
+from hlo_verify.terms.truths import is_count, is_product, sign_of
 
 Same = Callable[[Poly, Poly], bool]
 
@@ -74,7 +74,7 @@ class Presence:
     def condition(self) -> tuple[Atom, ...]:
         """That some of them hold, as conditions."""
         some = reduce_boolean("or", self.bound, self.held)
-        return tuple(atom for atom, _ in some.items[0][0]) if _is_product(some) else ()
+        return tuple(atom for atom, _ in some.items[0][0]) if is_product(some) else ()
 
     def is_in(self, bound: Sequence[Var], products: Sequence[Monomial]) -> bool:
         """Whether each of some products has one of them as a factor, for all values of the bound variables."""
@@ -242,32 +242,40 @@ def _masking(p: Poly, within: frozenset[Var] = frozenset()) -> Iterator[Presence
     for atom in sorted(atoms(p), key=lambda a: a.uid):
         if not isinstance(atom, Read) or not atom.doubt & INFINITE:
             continue
-        if atom.tensor.kind in MASKS and atom.free.isdisjoint(within):
-            found = where_number(of_atom(atom))
-            own = None if found is None else _of_truth(found[0])
-            if own is not None:
-                yield own
+        found = _masked_by(atom) if atom.free.isdisjoint(within) else None
+        if found is not None:
+            yield found[0]
         elif atom.tensor.kind in ("sum", "term") and atom.tensor.seal is None:
             bound, (body,) = unfold(atom)
             yield from _masking(body, within.union(bound))
 
 
+def _masked_by(atom: Atom) -> tuple[Presence, int] | None:
+    """The truth values of which some have to hold for an extremum to be a number, and the sign of the infinity that it
+    is where none does; None of other atoms."""
+    if not isinstance(atom, Read) or not atom.doubt & INFINITE or atom.tensor.kind not in MASKS:
+        return None
+    found = where_number(of_atom(atom))
+    own = None if found is None else _of_truth(found[0])
+    return None if found is None or own is None else (own, found[1])
+
+
 def _of_truth(p: Poly) -> Presence | None:
     """A truth value as one of those of which some hold."""
     own = None if p.atom is None else _presence(p.atom)
-    return own or (Presence((), p) if _is_product(p) and p.items[0][0] else None)
+    return own or (Presence((), p) if is_product(p) else None)
 
 
 def _presence(atom: Atom) -> Presence | None:
     """The truth values of which an atom asks whether some hold; None of other atoms."""
     if isinstance(atom, Read) and atom.boolean and atom.tensor.kind == "max" and atom.tensor.seal is None:
         bound, (body,) = unfold(atom)
-        return Presence(tuple(bound), body) if _is_product(body) else None
+        return Presence(tuple(bound), body) if is_product(body) else None
     greatest = sign_of(of_atom(atom))
     if greatest is not None and isinstance(greatest.atom, Read) and greatest.atom.tensor.kind == "max":
         bound, (body,) = unfold(greatest.atom)  # [max v. f(v) > 0] is max v. [f(v) > 0]
         held = apply(POSITIVE, (body,))
-        return Presence(tuple(bound), held) if _is_product(held) else None
+        return Presence(tuple(bound), held) if is_product(held) else None
     counted = _at_least_one(atom) if _at_least_one(atom) is not None else _summed(atom)
     if counted is None:
         return None
@@ -286,10 +294,6 @@ def _needed(mono: Monomial) -> Monomial | None:
     held = [item for item in mono if item[0].boolean or signs.of_product((item,)) == either]
     others = tuple(item for item in mono if item not in held)
     return tuple((atom, 1) for atom, _ in held) if held and signs.of_product(others) == signs.POSITIVE else None
-
-
-def _is_product(p: Poly) -> bool:
-    return len(p.items) == 1 and p.items[0][1] == 1 and all(atom.boolean for atom, _ in p.items[0][0])
 
 
 def _at_least_one(atom: Atom) -> Read | None:
@@ -343,22 +347,14 @@ def _where(p: Poly, presence: Presence, some: bool) -> Poly:
             there[atom] = ZERO
         elif not some and presence.lacks(atom):
             there[atom] = ONE
-        elif (sign := _is_number_by(atom, presence)) is not None:
-            there[atom] = apply(FINITE_PART, (of_atom(atom),)) if some else algebra.scale(apply(INFINITY, ()), sign)
+        elif (masked := _masked_by(atom)) is not None and masked[0].is_same(presence):
+            infinity = algebra.scale(apply(INFINITY, ()), masked[1])
+            there[atom] = apply(FINITE_PART, (of_atom(atom),)) if some else infinity
         elif isinstance(atom, Read):
             inside = _inside(atom, presence, some)
             if inside is not None:
                 there[atom] = inside
     return opened(rebuilt(p, there, {}))
-
-
-def _is_number_by(atom: Atom, presence: Presence) -> int | None:
-    """The sign of the infinity that an extremum is but where some of the truth values hold; None of other atoms."""
-    if not isinstance(atom, Read) or not atom.doubt & INFINITE or atom.tensor.kind not in MASKS:
-        return None
-    found = where_number(of_atom(atom))
-    own = None if found is None else _of_truth(found[0])
-    return found[1] if found is not None and own is not None and own.is_same(presence) else None
 
 
 def _inside(atom: Read, presence: Presence, some: bool) -> Poly | None:

@@ -15,6 +15,7 @@ from hlo_verify.equality.rounds_of_turns import round_by_round
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.counts import multiple_of
 from hlo_verify.terms.definitions import at_places
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
@@ -139,7 +140,7 @@ def _counted_together(high: Var, low: Var, p: Poly) -> tuple[Var, Poly] | None:
     """A variable of which two others are the digits in something that is held between bounds, and the term by it: the
     lower digit may go the other way."""
     for form in _held(p):
-        c, d = (dict(form.items).get(expr.of_var(v).items[0][0], 0) for v in (high, low))
+        c, d = multiple_of(high, form), multiple_of(low, form)
         if d and abs(c) == abs(d) * low.size:
             v = expr.fresh("f", high.size * low.size)
             whole = expr.of_var(v)

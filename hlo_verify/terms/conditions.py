@@ -25,6 +25,14 @@ def numbers_of(mono: Monomial) -> Monomial:
     return tuple(item for item in mono if not item[0].boolean)
 
 
+def by_numbers(p: Poly) -> dict[Monomial, dict[Monomial, Number]]:
+    """The products of a term by their factors that are no conditions: how often each is taken, by its conditions."""
+    found: dict[Monomial, dict[Monomial, Number]] = {}
+    for mono, c in p.items:
+        found.setdefault(numbers_of(mono), {})[tuple(item for item in mono if item[0].boolean)] = c
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """Where the forms of guards lie, and which truth values hold."""

@@ -17,7 +17,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Var
 from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, guards, truths
-from hlo_verify.terms.counts import holds_at
+from hlo_verify.terms.counts import holds_at, multiple_of, solved
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.functions import EXTREMA, POSITIVE, POWER, Function
 from hlo_verify.terms.laws import apply
@@ -115,16 +115,15 @@ def _of_truths(reducer: str, bound: list[Var], p: Poly) -> Poly | None:
 def _of_guard(reducer: str, bound: list[Var], p: Poly) -> Poly | None:
     """Whether a form lies between two ends for some values, or for all values, of a variable that is an addend of it:
     `max k<4. [1 <= n - k]` is `[1 <= n]`."""
-    if len(p.items) != 1 or p.items[0][1] != 1 or not all(atom.boolean for atom, _ in p.items[0][0]):
+    if not truths.is_product(p):
         return None
     for v in bound:
         asked = [atom for atom, _ in p.items[0][0] if v in atom.free]
         if len(asked) != 1 or not isinstance(asked[0], Guard) or v.size < 2:
             continue
         form, lo, hi = asked[0].form, asked[0].lo, asked[0].hi
-        own = expr.of_var(v)
-        c = dict(form.items).get(own.items[0][0], 0)
-        rest = expr.subtract(form, expr.scale(own, c))
+        c = multiple_of(v, form)
+        rest = expr.subtract(form, expr.scale(expr.of_var(v), c))
         if not c or v in rest.free or (reducer == "max" and abs(c) > 1 and lo is not None and hi is not None):
             continue
         used("condition for some of a range")
@@ -142,9 +141,7 @@ def _one_place(bound: Sequence[Var], p: Poly) -> Var | None:
     common = [a for a, _ in p.items[0][0] if isinstance(a, Guard) and all((a, 1) in mono for mono, _ in p.items)]
     for guard in common:
         for v in bound:
-            place = expr.of_var(v)
-            c = dict(guard.form.items).get(place.items[0][0]) if v.size > 1 else None
-            if c in (1, -1) and guard.lo == guard.hi and v not in expr.subtract(guard.form, expr.scale(place, c)).free:
+            if guard.lo == guard.hi is not None and solved(guard.form, expr.constant(guard.hi), v) is not None:
                 return v
     return None
 

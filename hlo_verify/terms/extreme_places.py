@@ -14,13 +14,13 @@ from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import guards
-from hlo_verify.terms.addition import build, difference
+from hlo_verify.terms.addition import difference
 from hlo_verify.terms.conditions import numbers_of
 from hlo_verify.terms.functions import MAXIMUM, MINIMUM
 from hlo_verify.terms.machine import as_index
-from hlo_verify.terms.products import add, multiply
+from hlo_verify.terms.products import multiply, with_atoms
 from hlo_verify.terms.steps import steps
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Poly, Read, make_poly, of_atom, value_of
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Poly, Read, of_atom, value_of
 
 Bound = int | None
 
@@ -140,8 +140,5 @@ def cases_of(p: Poly) -> Iterator[tuple[Poly, Poly]]:
 def _by(condition: Atom, p: Poly) -> list[tuple[Poly, Poly]]:
     """What a term is where a condition holds, and where it does not."""
     on = of_atom(condition)
-    fails = build({mono: c for mono, c in p.items if (condition, 1) not in mono})
-    held = difference(p, fails)
-    without = (tuple(item for item in mono if item[0] is not condition) for mono, _ in held.items)
-    holds = add(fails, *(make_poly(((mono, c),)) for mono, (_, c) in zip(without, held.items, strict=True)))
+    holds, fails = (with_atoms(p, {condition: known}.get) for known in (ONE, ZERO))
     return [(on, holds), (difference(ONE, on), fails)]

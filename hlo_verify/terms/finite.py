@@ -225,21 +225,15 @@ def _at_conditions(bound: Sequence[Var], p: Poly) -> Iterator[Poly]:
     """The elements at which conditions begin or end to hold, where these are elements whatever the place is: of `max
     k<8. 0 <= i - k <= 3 ? s[k] : -inf` those at k = i and k = i - 3, the first of which is one for i < 8; and of `max
     k<8. e[k] = e[i] ? s[k] : -inf` the one at k = i."""
-    from hlo_verify.terms.counts import coinciding  # counts are made of terms
+    from hlo_verify.terms.counts import coinciding, solved  # counts are made of terms
     from hlo_verify.terms.substitution import substitute
 
     p = _unnamed(p)
     held = dict.fromkeys(a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard))
     for guard, v in islice(((guard, v) for guard in held for v in bound), limit_of("finite_elements")):
-        for place in coinciding(guard.form, v):
-            if place.lo >= 0 and place.hi < v.size:
-                yield substitute(p, {v: place})
-        c = dict(guard.form.items).get(expr.of_var(v).items[0][0]) if v.size > 1 else None
-        rest = expr.subtract(guard.form, expr.scale(expr.of_var(v), c or 0))
-        if c not in (1, -1) or not rest.free.isdisjoint(bound):
-            continue
-        for end in (end for end in (guard.lo, guard.hi) if end is not None):
-            place = expr.scale(expr.subtract(expr.constant(end), rest), c)
+        ends = (expr.constant(end) for end in (guard.lo, guard.hi) if end is not None)
+        solutions = (place for end in ends if (place := solved(guard.form, end, v)) is not None)
+        for place in chain(coinciding(guard.form, v), (e for e in solutions if e.free.isdisjoint(bound))):
             if place.lo >= 0 and place.hi < v.size:
                 yield substitute(p, {v: place})
 

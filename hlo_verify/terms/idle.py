@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from itertools import product
 from typing import Literal
 
 from hlo_verify.index import expr
@@ -28,6 +29,12 @@ def needless(held: list[Guard]) -> Guard | Literal[False] | None:
                 if implied is not None:
                     return guard if implied else False
     return None
+
+
+def answer(asked: Guard, given: Guard) -> bool | None:
+    """What a guard is where another one holds; None where that is open."""
+    both = product(_questions(asked), _questions(given))
+    return next((found for each in both if (found := _is_implied(*each)) is not None), None)
 
 
 def _questions(guard: Guard) -> list[Question]:

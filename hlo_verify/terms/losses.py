@@ -19,7 +19,7 @@ from hlo_verify.index.expr import Var
 from hlo_verify.limits import allows
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build
-from hlo_verify.terms.conditions import Case, Conditions, numbers_of
+from hlo_verify.terms.conditions import Case, Conditions, by_numbers, numbers_of
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import NAN, ZERO_TIMES
 from hlo_verify.terms.machine import as_index
@@ -65,11 +65,8 @@ def separated(p: Poly) -> list[tuple[Monomial, Number]]:
     exclude one another: `x - c*x` is `[c = 0]*x`. Each can then be looked at apart from the others."""
     if not p.doubt:
         return list(p.items)
-    groups: dict[Monomial, dict[Monomial, Number]] = {}
-    for mono, c in p.items:
-        groups.setdefault(numbers_of(mono), {})[tuple(item for item in mono if item[0].boolean)] = c
     found: list[tuple[Monomial, Number]] = []
-    for numbers, under in groups.items():
+    for numbers, under in by_numbers(p).items():
         apart = _exclusive(under) if len(under) > 1 and any(atom.doubt for atom, _ in numbers) else under
         found += [(tuple(sorted((*held, *numbers), key=lambda item: item[0].uid)), c) for held, c in apart.items()]
     return found

@@ -14,7 +14,7 @@ from hlo_verify.program.element_types import INTEGER_RANGES, is_float
 from hlo_verify.terms import averages, guards, half_lines, no_number
 from hlo_verify.terms import powers as powers_of
 from hlo_verify.terms.addition import build, either, plain, scale
-from hlo_verify.terms.conditions import numbers_of
+from hlo_verify.terms.conditions import by_numbers, numbers_of
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import EXPONENTIAL, MULTIPLY, POWER, SQRT
 from hlo_verify.terms.idle import is_limited, needless, unlimited
@@ -107,12 +107,8 @@ def mapped(p: Poly, image: Callable[[Monomial], Poly]) -> Poly:
     What its conditions leave of a number is one selection, before and after: `x - c*x`, which is `[not c]*x`, is not
     the sum of two terms that both compute x. Only numbers that become the same are added up.
     """
-    under: dict[Monomial, dict[Monomial, Number]] = {}
-    for mono, c in p.items:
-        held = tuple(item for item in mono if item[0].boolean)
-        under.setdefault(numbers_of(mono), {})[held] = c
     parts = []
-    for numbers, held_by in under.items():
+    for numbers, held_by in by_numbers(p).items():
         where = add(*(scale(image(held), c) for held, c in held_by.items()))
         if where.items:
             parts.append(expanded(where, image(numbers)))

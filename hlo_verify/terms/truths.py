@@ -68,7 +68,7 @@ def is_count(atom: Atom) -> bool:
         isinstance(atom, Read)
         and atom.tensor.kind == "sum"
         and atom.tensor.seal is None
-        and _is_product(atom.tensor.bodies[0])
+        and is_product(atom.tensor.bodies[0])
     )
 
 
@@ -91,7 +91,7 @@ def what_is_asked(atom: Atom) -> tuple[tuple[Var, ...], Poly] | None:
         return None
     bound, (body,) = unfold(greatest)
     held = apply(POSITIVE, (body,))
-    return (bound, held) if _is_product(held) else None
+    return (bound, held) if is_product(held) else None
 
 
 def _of_truths(atom: Atom, kind: str) -> tuple[tuple[Var, ...], Poly] | None:
@@ -99,13 +99,13 @@ def _of_truths(atom: Atom, kind: str) -> tuple[tuple[Var, ...], Poly] | None:
 
     if not isinstance(atom, Read) or atom.tensor.kind != kind or atom.tensor.seal is not None:
         return None
-    if not _is_product(atom.tensor.bodies[0]):
+    if not is_product(atom.tensor.bodies[0]):
         return None
     bound, (body,) = unfold(atom)
-    return (bound, body) if _is_product(body) else None  # at its place, conditions may be decided
+    return (bound, body) if is_product(body) else None  # at its place, conditions may be decided
 
 
-def _is_product(p: Poly) -> bool:
+def is_product(p: Poly) -> bool:
     """Whether a term is a product of truth values."""
     return len(p.items) == 1 and all(c == 1 and mono and all(atom.boolean for atom, _ in mono) for mono, c in p.items)
 
@@ -128,7 +128,7 @@ def each_of(reducer: str, p: Poly) -> list[Poly]:
     """The truth values of which all hold where a term is 1, of a least one; those of which any does, of a greatest.
     There are none but the term itself where it is no such product."""
     if reducer == "min":
-        return [of_atom(atom) for atom, _ in p.items[0][0]] if _is_product(p) else [p]
+        return [of_atom(atom) for atom, _ in p.items[0][0]] if is_product(p) else [p]
     atoms = {atom for mono, _ in p.items for atom, _ in mono}
     if len(atoms) < 2 or not is_truth(p) or not allows("multiplied_terms", 1 << len(atoms)):
         return [p]

@@ -114,7 +114,7 @@ WITHOUT = {
     "as many as there are of each": Without(
         "bound > high - step", "bound > high - 2 * step", "compared_counts._are_at_least"
     ),
-    "as many as there are": Without("all(atom.boolean for atom, _ in mono)", "True", "truths._is_product"),
+    "as many as there are": Without("all(atom.boolean for atom, _ in mono)", "True", "truths.is_product"),
     "place in order": Without("if place.lo < 0 or place.hi >= v.size:", "if False:", "order_counts._at_most"),
     "how many are below": Without("if count.lo < 0 or count.hi > v.size:", "if False:"),
     "choice between an integer and a bound": Without(
