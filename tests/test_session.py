@@ -266,6 +266,7 @@ PROCESS = {
     "hlo_verify.render.pictures.timeline": {"COLOURS"},
     "hlo_verify.terms.term": {"_checksum"},
     "hlo_verify.terms.doubts": {"_domain"},
+    "hlo_verify.xla.execute_child": {"find_lapack"},
 }
 """What belongs to the process, by module: locks, settings of the process, what was registered, and answers about names,
 sizes, colours and templates that are the same for ever."""

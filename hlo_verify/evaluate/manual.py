@@ -12,6 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.evaluate import linear_algebra
 from hlo_verify.evaluate.blocks import Blocks, compact, scalar
 from hlo_verify.evaluate.border import Tiling, joined, shard, tiling_of
 from hlo_verify.evaluate.collectives import reduced_over
@@ -153,7 +154,8 @@ def _crossing(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks
 
 
 def _custom_call(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]:
-    rule = CUSTOM_CALLS.get(str(op.attributes.get("call_target_name")))
+    target = str(op.attributes.get("call_target_name"))
+    rule = CUSTOM_CALLS.get(target) or linear_algebra.CUSTOM_CALLS.get(target)
     if rule is None:
         raise UnknownError("has no meaning here")
     return rule(op, args, run, place)

@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 from hlo_verify.evaluate.numbers import is_float, is_integer
 from hlo_verify.program.ir import Function, Module, Name, Op, operations, used
+from hlo_verify.program.library_calls import EVALUATED
 from hlo_verify.program.op_families import CONTROL, KEEPS_INDICES, KEEPS_SIGNS, OF_POSITIVES, is_new
+
+FACTORS = ("cholesky", "triangular_solve")
 
 
 def index_limits(module: Module, *, with_updates: bool = True) -> tuple[int | None, ...]:
@@ -169,7 +172,7 @@ def reaches(module: Module) -> tuple[int, ...]:
 
 def ordered_sizes(module: Module) -> frozenset[int]:
     """The sizes of dimensions along which a module orders floats that it computes: of which it takes the largest, or
-    their places."""
+    their places; and of those of matrices that it takes apart, which are singular where rows are alike."""
     found: set[int] = set()
     shapes = {value: type_ for op in operations(module.main) for value, type_ in zip(op.results, op.types, strict=True)}
     shapes.update(zip(module.main.arguments, module.main.argument_types, strict=True))
@@ -181,4 +184,6 @@ def ordered_sizes(module: Module) -> frozenset[int]:
             found.add(type_.shape[-1])
         elif op.name == "sort":
             found.add(type_.shape[op.attributes["dimension"]])
+        elif op.name in FACTORS or op.attributes.get("call_target_name") in EVALUATED:
+            found.update(type_.shape[-2:])
     return frozenset(found)

@@ -34,3 +34,10 @@ def _names() -> Iterator[tuple[str, int]]:
 
 LIBRARY_CALLS: Mapping[str, int] = MappingProxyType(dict(_names()))
 """By target: how many dimensions the first operand has behind those of the batch."""
+
+EVALUATED = frozenset(
+    f"lapack_{letter}{routine}_ffi"
+    for letter in "sd"
+    for routine in ("potrf", "trsm", "getrf", "geqrf", "orgqr", "syevd", "gesdd")
+)
+"""Those of which numbers are found."""

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Flag, auto
 
-from hlo_verify.program.library_calls import LIBRARY_CALLS
+from hlo_verify.program.library_calls import EVALUATED, LIBRARY_CALLS
 
 
 class Family(Flag):
@@ -121,7 +121,7 @@ ROWS: Mapping[str, Row] = {
     "case": Row("control", "control", "claims", Family.CONTROL | Family.BRANCHES),
     "cbrt": Row("elementwise", "elementwise", "elementwise"),
     "ceil": Row("elementwise", "elementwise", "elementwise", Family.JUMPS),
-    "cholesky": Row("opaque", NONE, NONE, Family.REPEATABLE),
+    "cholesky": Row("opaque", "linear_algebra", NONE, Family.REPEATABLE),
     "clamp": Row("elementwise", "elementwise", "elementwise", Family.KEEPS_INDICES),
     "collective_broadcast": Row(
         "collectives", "collectives", NONE, Family.COLLECTIVE | Family.FORWARDS | Family.BY_PARTITION
@@ -218,7 +218,7 @@ ROWS: Mapping[str, Row] = {
     "transpose": Row(
         "movement", "movement", "movement", Family.RESHAPES | Family.MOVES | Family.KEEPS_SPLATS | Family.KEEPS_INDICES
     ),
-    "triangular_solve": Row("opaque", NONE, NONE, Family.REPEATABLE),
+    "triangular_solve": Row("opaque", "linear_algebra", NONE, Family.REPEATABLE),
     "while": Row("control", "control", "claims", Family.CONTROL),
     "xor": Row("bits", "elementwise", "elementwise"),
     "chlo.acos": Row("elementwise", "elementwise", NONE, Family.HAS_EDGES),
@@ -289,5 +289,6 @@ TARGETS: Mapping[str, Row] = {
     "triton_kernel_call": Row("kernels", NONE, NONE, Family.KERNEL),
     "AwsNeuronCustomNativeKernel": Row("kernels", NONE, NONE, Family.KERNEL),
     **dict.fromkeys(LIBRARY_CALLS, Row("kernels", NONE, NONE)),
+    **dict.fromkeys(EVALUATED, Row("kernels", "linear_algebra", NONE)),
 }
 """By the targets of custom calls."""

@@ -10,6 +10,7 @@ lists first: XLA's conversion from StableHLO loses the order of a mesh's devices
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import io
 import os
@@ -41,6 +42,8 @@ Array = npt.NDArray[Any]
 
 _KEPT = 16
 """Compiled modules that are kept for another run."""
+_LAPACK = b"lapack_"
+"""What names of its calls begin with, in any form of a module."""
 _PROGRAM, _MESH, _AXIS = "hlo_verify_program", "hlo_verify_devices", "hlo_verify_device"
 
 
@@ -150,6 +153,8 @@ def check_arguments(compiled: Compiled, arguments: Sequence[Array], count: int) 
 def compile_module(contents: bytes, replicas: int | None, devices: Sequence[Any]) -> Compiled:
     """The module on all of the devices, ready to run. Raises `InputError`, or what jaxlib raises."""
     source = read(contents)
+    if _LAPACK in contents:
+        find_lapack()
     module, count = source.module, len(devices)
     builder = Builder(module)
     main = entry_function(builder).operation
@@ -175,6 +180,13 @@ def compile_module(contents: bytes, replicas: int | None, devices: Sequence[Any]
     module.operation.write_bytecode(buffer)
     executable = get_backend().compile_and_load(buffer.getvalue(), _jax.DeviceList(tuple(devices)), options)
     return Compiled(executable, tuple(devices), types, is_global)
+
+
+@functools.cache
+def find_lapack() -> None:
+    """Have jaxlib look up LAPACK's routines, as it does when JAX lowers the first call to one: without, XLA is ended by
+    a signal where a module calls them."""
+    jax.jit(jax.lax.linalg.cholesky).lower(np.eye(1, dtype=np.float32))
 
 
 def make_options(replicas: int, partitions: int) -> Any:

@@ -135,7 +135,8 @@ class Known:
     faint: tuple[bool, ...]
     """Whether few results depend on an argument."""
     ordered: frozenset[int]
-    """The sizes of dimensions along which elements are put in order: those that are alike would be in no order."""
+    """The sizes of dimensions along which elements are put in order, or matrices taken apart: those that are alike
+    would be in no order, and make them singular."""
 
     def reach(self, n: int, draw: Draw, said: Values | None) -> int:
         """What the integers of an argument are below: of what it indexes, unless the user says more, as of a position

@@ -1,0 +1,64 @@
+"""Wrong programs with calls to libraries of linear algebra are refuted, by inputs with which XLA shows it too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import pytest
+from jax import lax
+from jax.sharding import AbstractMesh
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify
+from hlo_verify import Verdict
+from tests.support.lowering import Placed, floats
+
+Program = Callable[..., Any]
+
+
+def definite(a: jax.Array) -> jax.Array:
+    return a @ a.mT + jnp.eye(a.shape[-1])
+
+
+def values(x: jax.Array) -> jax.Array:
+    return jnp.linalg.svd(x, compute_uv=False)
+
+
+WRONG: dict[str, tuple[Program, Program]] = {
+    "cholesky": (lambda a: jnp.linalg.cholesky(definite(a)), lambda a: jnp.linalg.cholesky(definite(a.mT))),
+    "lu": (lambda a: lax.linalg.lu(a)[0], lambda a: lax.linalg.lu(a.mT)[0]),
+    "permutation": (lambda a: lax.linalg.lu(a)[2], lambda a: lax.linalg.lu(-a[::-1])[2]),
+    "qr": (lambda a: jnp.linalg.qr(a, mode="r"), lambda a: jnp.linalg.qr(-a, mode="r")),
+    "eigenvalues": (lambda a: jnp.linalg.eigvalsh(definite(a)), lambda a: jnp.linalg.eigvalsh(definite(a))[:, ::-1]),
+    "singular values": (values, lambda a: values(2 * a)),
+    "inverse": (jnp.linalg.inv, lambda a: jnp.linalg.inv(a).mT),
+    "determinant": (lambda a: jnp.linalg.slogdet(a)[1], lambda a: jnp.linalg.slogdet(a + jnp.eye(3))[1]),
+}
+
+
+@pytest.mark.drawn(3)
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_program_is_refuted(name: str) -> None:
+    placed = Placed(AbstractMesh((2,), ("x",)), P("x"), P("x"), floats((4, 3, 3)))
+    found = hlo_verify.verify(*placed.pair(*WRONG[name]))
+    assert found.verdict is Verdict.REFUTED
+    assert "which ran both modules" in str(found)
+
+
+def test_a_sum_that_is_left_out_is_refuted() -> None:
+    placed = Placed(AbstractMesh((2,), ("x",)), P("x"), P(), floats((4, 3)))
+    whole = lambda x: jnp.linalg.solve(x.T @ x + jnp.eye(3), x.sum(0))  # noqa: E731
+    right = lambda x: jnp.linalg.solve(lax.psum(x.T @ x, "x") + jnp.eye(3), lax.psum(x.sum(0), "x"))  # noqa: E731
+    wrong = lambda x: jnp.linalg.solve(lax.psum(x.T @ x + jnp.eye(3), "x"), lax.psum(x.sum(0), "x"))  # noqa: E731
+    assert hlo_verify.verify(*placed.pair(whole, right)).verdict is Verdict.PROVED
+    assert hlo_verify.verify(*placed.pair(whole, wrong)).verdict is Verdict.REFUTED
+
+
+def test_signs_of_eigenvectors_are_no_witness() -> None:
+    """LAPACK has some sign for each, which no specification says."""
+    placed = Placed(AbstractMesh((2,), ("x",)), P("x"), P("x"), floats((4, 3, 3)))
+    pair = placed.pair(lambda a: jnp.linalg.eigh(definite(a))[1], lambda a: -jnp.linalg.eigh(definite(a))[1])
+    assert hlo_verify.verify(*pair).verdict is Verdict.UNKNOWN
