@@ -98,7 +98,16 @@ from hlo_verify.terms.root_laws import (
     root_of_number,
     root_of_product,
 )
-from hlo_verify.terms.rounding_laws import OF_MAXIMUM, OF_MINIMUM, ROUNDED, is_coarse, rounded_extremum, rounded_number
+from hlo_verify.terms.rounding_laws import (
+    OF_LESS_MAXIMUM,
+    OF_LESS_MINIMUM,
+    OF_MAXIMUM,
+    OF_MINIMUM,
+    ROUNDED,
+    is_coarse,
+    rounded_extremum,
+    rounded_number,
+)
 from hlo_verify.terms.sign_laws import (
     ABSOLUTE_CHOICE,
     POSITIVE_CHOICE,
@@ -182,7 +191,7 @@ def _zero_times(function: Function, args: Arguments) -> Poly | None:
     return None if is_left else zero_times(args[0])
 
 
-REAL = "abs erf erfc exponential_minus_one log_plus_one logistic power rsqrt".split()
+REAL = "abs ceil erf erfc exponential_minus_one floor log_plus_one logistic power rsqrt".split()
 FUNCTIONS = {
     "exp": EXPONENTIAL,
     "exp_by_name": INFINITE_EXPONENTIAL,
@@ -218,7 +227,7 @@ OF_NONE = tuple(BY_NAME.get(name) or real(name) for name, of in PROPERTIES.items
 OF_NONE += (EXPONENTIAL, INVERSE, ZERO_TIMES)
 ASKED = (POSITIVE, IS_ZERO, IS_FINITE, FINITE_PART)
 COMPARED = (EQUAL, LESS_OR_EQUAL)
-ROUNDING = tuple(map(real, ROUNDED))
+ROUNDING = tuple(real(name) for name in ROUNDED if name != "ceil")  # which is written with floor
 MACHINE = tuple(map(wrap, INTEGER_RANGES))
 
 TABLE = (
@@ -309,6 +318,7 @@ TABLE = (
     Law("even function", "f(-a)", "f(a)", functions=REAL_EVEN),
     Law("odd function of 0", "f(0)", "0", functions=REAL_ODD),
     Law("odd function", "f(-a)", "-f(a)", functions=REAL_ODD),
+    Law("rounding up", "ceil(a)", "-floor(-a)"),
     Law("rounding of a number", "f(k)", "f(k)", "is_coarse(k)", functions=ROUNDING, by=rounded_number),
     Law(
         OF_MAXIMUM,
@@ -322,6 +332,20 @@ TABLE = (
         "f(minimum(a, b))",
         "minimum(f(a), f(b))",
         functions=ROUNDING,
+        by=rounded_extremum,
+    ),
+    Law(
+        OF_LESS_MAXIMUM,
+        "f(-maximum(a, b))",
+        "minimum(f(-a), f(-b))",
+        functions=(real("floor"),),
+        by=rounded_extremum,
+    ),
+    Law(
+        OF_LESS_MINIMUM,
+        "f(-minimum(a, b))",
+        "maximum(f(-a), f(-b))",
+        functions=(real("floor"),),
         by=rounded_extremum,
     ),
     Law("even power", "power(-a, n)", "power(a, n)", "n % 2 == 0"),

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from fractions import Fraction
 
 from hlo_verify.terms.addition import scale
-from hlo_verify.terms.functions import EXTREMA, MAXIMUM, Function
+from hlo_verify.terms.functions import EXTREMA, MAXIMUM, MINIMUM, Function
 from hlo_verify.terms.term import Apply, Number, Poly, number
 from hlo_verify.terms.used import used
 
 OF_MAXIMUM, OF_MINIMUM = "rounding of a maximum", "rounding of a minimum"
+OF_LESS_MAXIMUM, OF_LESS_MINIMUM = "rounding of less a maximum", "rounding of less a minimum"
 """Names of laws of the table."""
 
 FINEST = 256
@@ -54,11 +55,17 @@ def rounded_extremum(function: Function, args: tuple[Poly, ...]) -> Poly | None:
     from hlo_verify.terms.laws import apply  # the table that this is a law of
 
     ((mono, c),) = args[0].items if len(args[0].items) == 1 else (((), 0),)
-    atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 and c > 0 else None
+    atom = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 and (c > 0 or function.name == "floor") else None
     if not isinstance(atom, Apply) or atom.function not in EXTREMA.values():
         return None
     parts = [scale(arg, c) for arg in atom.args]
     if not all(arg.constant is None or is_coarse(arg) for arg in parts):
         return None
-    used(OF_MAXIMUM if atom.function == MAXIMUM else OF_MINIMUM)
-    return apply(atom.function, tuple(apply(function, (arg,)) for arg in parts))
+    is_greatest = atom.function == MAXIMUM
+    if c > 0:
+        used(OF_MAXIMUM if is_greatest else OF_MINIMUM)
+        joined = atom.function
+    else:
+        used(OF_LESS_MAXIMUM if is_greatest else OF_LESS_MINIMUM)
+        joined = MINIMUM if is_greatest else MAXIMUM
+    return apply(joined, tuple(apply(function, (arg,)) for arg in parts))

@@ -64,6 +64,12 @@ ROOTS: dict[str, tuple[Body, Body]] = {
     "inverse root of a literal": (lambda x: x * lax.rsqrt(64.0), lambda x: x / 8),
     "root of an exponential": (lambda x: jnp.sqrt(jnp.exp(x)), lambda x: jnp.exp(x / 2)),
     "square of a norm": (lambda x: jnp.linalg.norm(x, axis=-1) ** 2, lambda x: (x * x).sum(-1)),
+    "rounded up": (lambda x: jnp.ceil(3 * x), lambda x: -jnp.floor(-x * 3)),
+    "integers rounded up": (
+        lambda x: jnp.ceil(jnp.clip(x, -9, 9)).astype(jnp.int32),
+        lambda x: -jnp.floor(jnp.clip(-x, -9, 9)).astype(jnp.int32),
+    ),
+    "rounded up of a maximum": (lambda x: jnp.ceil(x).max(-1), lambda x: -jnp.floor(-x.max(-1))),
     "deviation": (lambda x: jnp.std(x, -1) ** 2, lambda x: jnp.var(x, -1)),
     "moments": (lambda x: 2 / (jnp.sqrt(x * x / 0.25) + 1), lambda x: 2 / (2 * jnp.abs(x) + 1)),
     "gradient of an inverse root": (elementwise(lambda v: lax.rsqrt(v * v + 1)), lambda x: -x * lax.rsqrt(one(x)) ** 3),
@@ -138,13 +144,18 @@ def test_bits_are_digits(name: str) -> None:
 
 
 @pytest.mark.drawn(2)
-@pytest.mark.parametrize("name", ["quotient by a root", "root of a square", "deviation", "inverse of a power", "relu"])
+@pytest.mark.parametrize(
+    "name", ["quotient by a root", "root of a square", "rounded up", "deviation", "inverse of a power", "relu"]
+)
 def test_the_second_check_does_not_disagree(name: str) -> None:
     found = report(*{**ROOTS, **EXPONENTIALS, **CHOICES}[name], FLOATS, refute=False, recheck=True)
     assert found.verdict is Verdict.PROVED and found.recheck and not found.recheck.disagreements
 
 
 WRONG: dict[str, tuple[Body, Body]] = {
+    "rounded down": (jnp.ceil, jnp.floor),
+    "one more than rounded down": (jnp.ceil, lambda x: jnp.floor(x) + 1),
+    "rounded down of a minimum": (lambda x: jnp.ceil(x).max(-1), lambda x: -jnp.floor(-x.min(-1))),
     "root of a square with its sign": (lambda x: x, lambda x: jnp.sqrt(x * x)),
     "summand in a root": (lambda x: 1 / (jnp.sqrt((x * x).sum(-1)) + 1), lambda x: lax.rsqrt((x * x).sum(-1) + 1)),
     "half a power": (lambda x: one(x) ** 1.5, lambda x: jnp.sqrt(one(x))),

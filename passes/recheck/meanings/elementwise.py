@@ -229,8 +229,14 @@ def _truth(meaning: Callable[..., Expr]) -> Meaning:
     return checked
 
 
+def _ceil(site: Site) -> Expr:
+    """The opposite of what the opposite is rounded down to."""
+    below = Call(typed("floor", ("real",), "real", {}), (minus(ZERO, _at(site, 0)),))
+    return minus(ZERO, below)
+
+
 FUNCTIONS = (
-    "atan2 cbrt ceil cosine count_leading_zeros exponential_minus_one floor log_plus_one logistic popcnt "
+    "atan2 cbrt cosine count_leading_zeros exponential_minus_one floor log_plus_one logistic popcnt "
     "round_nearest_afz round_nearest_even rsqrt sine tan tanh reduce_precision chlo.erf chlo.erf_inv chlo.erfc "
     "chlo.lgamma chlo.mulhi mhlo.erf mhlo.tan chlo.tan"
 ).split()
@@ -243,6 +249,7 @@ MEANINGS: dict[str, Meaning] = {
     "multiply": _multiply,
     "abs": _absolute,
     "negate": _negate,
+    "ceil": _ceil,
     "divide": _divide,
     "remainder": _remainder,
     "sign": _sign,
