@@ -13,11 +13,11 @@ from hlo_verify.limits import allows, limit_of
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import build, plain, scale
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.factors import Factors, apart, is_exponential, is_never_negative
+from hlo_verify.terms.factors import Factors, apart, is_exponential, is_never_negative, is_positive
 from hlo_verify.terms.functions import ABS, EXPONENTIAL, INVERSE, LOG, MAXIMUM, MINIMUM, SQRT, Function
 from hlo_verify.terms.patterns import leading
 from hlo_verify.terms.products import add, expanded, multiply, power, times
-from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, number, of_atom
+from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Number, Poly, Read, make_apply, make_poly, number, of_atom
 from hlo_verify.terms.used import used
 
 Arguments = tuple[Poly, ...]
@@ -154,6 +154,8 @@ def logarithm_of_product(function: Function, args: Arguments) -> Poly | None:
     atom = p.atom
     if isinstance(atom, Apply) and atom in factors and atom.function in (INVERSE, SQRT, EXPONENTIAL):
         return _logarithm_of_power(atom, 1)
+    if atom is not None and (whole := _of_factors(atom)) is not None:
+        return whole
     if not parts:
         return None
     return add(*parts, apply(LOG, (scale(rest, 1 / k),)))
@@ -171,7 +173,23 @@ def _logarithm_of_power(atom: Atom, n: Number) -> Poly:
         return scale(apply(LOG, atom.args), -n)
     if isinstance(atom, Apply) and atom.function == SQRT:
         return scale(apply(LOG, atom.args), Fraction(n) / 2)
+    whole = _of_factors(atom)
+    if whole is not None:
+        return scale(whole, n)
     return scale(of_atom(make_apply(LOG, (of_atom(atom),))), n)
+
+
+def _of_factors(atom: Atom) -> Poly | None:
+    """The logarithm of a product over bound variables as the sum of its factors', where these are positive."""
+    if not isinstance(atom, Read) or atom.tensor.kind != "product" or not is_positive(atom):
+        return None
+    from hlo_verify.terms.definitions import unfold
+    from hlo_verify.terms.laws import apply
+    from hlo_verify.terms.sums import reduce_sum
+
+    used("logarithms of factors")
+    bound, (body,) = unfold(atom)
+    return reduce_sum(bound, apply(LOG, (body,)))
 
 
 ROOTS = (2, 4, 8)

@@ -246,6 +246,7 @@ REWRITINGS = (
         "half_lines.soft_threshold",
         "1 is a number that is positive",
     ),
+    Rewriting("logarithms of factors", "log(product v. f)", "sum v. log(f)", "root_laws._of_factors", "f > 0"),
     Rewriting(
         "logarithm of two exponentials",
         "maximum(f, g) - abs(f - g) + log(1 + exp(abs(f - g)))",

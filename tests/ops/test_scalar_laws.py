@@ -80,6 +80,12 @@ EXPONENTIALS: dict[str, tuple[Body, Body]] = {
     "power of a sum": (lambda x: 2.0**x * 2.0**x, lambda x: 2.0 ** (2 * x)),
     "exponential of a logarithm": (lambda x: jnp.exp(x + jnp.log(one(x))), lambda x: jnp.exp(x) * one(x)),
     "exponential less a logarithm": (lambda x: jnp.exp(x - jnp.log(one(x))), lambda x: jnp.exp(x) / one(x)),
+    "logarithms of a product": (lambda x: jnp.log(one(x)).sum(-1), lambda x: jnp.log(jnp.prod(one(x), -1))),
+    "logarithm of a product of exponentials": (lambda x: x.sum(-1), lambda x: jnp.log(jnp.prod(jnp.exp(x), -1))),
+    "logarithm of a running product": (
+        lambda x: jnp.cumsum(jnp.log(one(x)), -1),
+        lambda x: jnp.log(jnp.cumprod(one(x), -1)),
+    ),
     "half a logarithm": (lambda x: jnp.log(jnp.sqrt(one(x))), lambda x: 0.5 * jnp.log(one(x))),
     "logarithm of a quotient": (lambda x: x - jnp.log(2 + x * x), lambda x: jnp.log(jnp.exp(x) / (2 + x * x))),
     "logarithm of a mean": (
@@ -153,6 +159,8 @@ def test_the_second_check_does_not_disagree(name: str) -> None:
 
 
 WRONG: dict[str, tuple[Body, Body]] = {
+    "logarithms of factors of any sign": (lambda x: jnp.log(x).sum(-1), lambda x: jnp.log(jnp.prod(x, -1))),
+    "logarithm of the sum": (lambda x: jnp.log(one(x)).sum(-1), lambda x: jnp.log(one(x).sum(-1))),
     "rounded down": (jnp.ceil, jnp.floor),
     "one more than rounded down": (jnp.ceil, lambda x: jnp.floor(x) + 1),
     "rounded down of a minimum": (lambda x: jnp.ceil(x).max(-1), lambda x: -jnp.floor(-x.min(-1))),

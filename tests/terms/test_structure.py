@@ -85,6 +85,7 @@ WITHOUT = {
     "table in a condition": Without("len(chosen) in (0, last - first + 1)", "True", "guards.places_between"),
     "powers of one base": Without(" or signs.of(base) & (signs.NEGATIVE | signs.BEYOND)", "", "powers.base_of"),
     "powers of a positive base": Without("cancels and signs.of(base) != signs.POSITIVE", "False"),
+    "logarithms of factors": Without(" or not is_positive(atom)", ""),
     "square of a root": Without(" or signs.of(base) & (signs.NEGATIVE | signs.BEYOND)", "", "powers.base_of"),
     "factor of a sum": Without("*doubted, ", ""),
     "sum of values in order": Without("and end - 1 <= last <= end", ""),
