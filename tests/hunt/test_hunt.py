@@ -149,6 +149,11 @@ def test_known_causes_are_found_by_features() -> None:
     wrong = Outcome("differs", verdict="REFUTED")
     cause = cause_of(WRONG, _pad([(1, -1, 0)]), wrong, KNOWN)
     assert cause is not None and cause.page == "pad-of-whole-operand"
+    sum_ = Step("cumulative", (0,), {"function": "cumsum", "dim": 0, "reverse": False})
+    greatest = Step("cumulative", (0,), {"function": "cummax", "dim": 0, "reverse": False})
+    twice = cause_of(WRONG, replace(_pad([]), steps=(sum_, greatest)), wrong, KNOWN)
+    assert twice is not None and twice.page == "windows-padded-apart"
+    assert cause_of(WRONG, replace(_pad([]), steps=(sum_, replace(greatest, inputs=(1,)))), wrong, KNOWN) is None
     elsewhere = replace(_pad([(1, -1, 0)]), steps=(Step("reverse", (0,), {"dims": [0]}),))
     assert cause_of(WRONG, elsewhere, wrong, KNOWN) is None
     assert {"pad", "pad:shift", "pad:negative", "mesh:1d", "arguments:whole", "split:made"} == features(

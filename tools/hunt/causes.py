@@ -13,6 +13,7 @@ from tools.hunt.placing import divides
 
 _NUMBERS = re.compile(r"-?\d+")
 _OPERATION = re.compile(r"stablehlo\.(\w+)")
+_WINDOWED = frozenset({"convolution", "cumulative", "pad", "windows"})
 _SAID = re.compile(r"([\w/]+\.(?:cc|h)):\d+\]? (.*)")
 
 
@@ -61,6 +62,9 @@ def _features(case: Case, draw: int) -> Iterator[str]:
             spatial = slice(2, None) if step.attributes["channels_first"] else slice(1, -1)
             if any(operand.spec[spatial]):
                 yield "convolution:spatial"
+    over = [step.inputs[0] for step in case.steps if step.op in _WINDOWED]
+    if len(set(over)) < len(over):
+        yield "windowed:again"
     if not any(any(each.spec) for each in case.arguments):
         yield "arguments:whole"
     specs = [step.spec for step in case.steps] + [case.result]

@@ -35,6 +35,12 @@ KNOWN: tuple[Cause, ...] = (
     ),
     _wrong("a reduction of windows over a dilated operand", "windows windows:base", "gradient"),
     _wrong(
+        "two windows over one tensor, padded with different values",
+        "windowed:again",
+        "gradient",
+        page="windows-padded-apart",
+    ),
+    _wrong(
         "a convolution on a mesh of several axes: an all-reduce over all devices",
         "convolution mesh:2d",
         page="convolution-several-axes",
