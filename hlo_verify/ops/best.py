@@ -7,6 +7,8 @@ numbers its elements from elsewhere shifts the index: `c + argmax f. (x(f), i(f)
 Elements that are numbered from the last one are looked at from there: `argmax f. (x(f), 9 - f)` for ten of them is
 `argmax f. (x(9 - f), f)`.
 Where all values are the worst, an initial index 0, below which no index is, wins on both sides.
+Elements that are the initial pair are left out: of ten elements on four devices, those that the last device's row is
+filled up with (`argmax w<12. (x[w] where w <= 9, else -infinity; w where w <= 9, else 0)` is `argmax w<10. (x[w], w)`).
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from hlo_verify.program.element_types import is_float
 from hlo_verify.terms import algebra
 from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import define, unfold
+from hlo_verify.terms.extrema import ranges
 from hlo_verify.terms.functions import INFINITY
 from hlo_verify.terms.merging import merge_in
 from hlo_verify.terms.term import ZERO, Ix, Poly, Read, of_atom, reads
@@ -61,6 +64,9 @@ def index_of_best(extremum: str, bound: Sequence[Var], pair: Pair, first: Pair, 
     merged = merge_in(live, pair)
     if merged is not None:
         return index_of_best(extremum, merged[0], (merged[1][0], merged[1][1]), first, dtypes)
+    left = _without_first(live, pair, first)
+    if left is not None:
+        return index_of_best(extremum, *left, first, dtypes)
     value, index = pair = _upwards(live, pair)
     if is_float(dtypes[0]) and _is_worst(extremum, first[0], dtypes[0]):
         key = key_of(value, live)
@@ -79,6 +85,25 @@ def _upwards(bound: Sequence[Var], pair: Pair) -> Pair:
     there = {v: from_the_end(v, expr.of_var(v)) for v in down}
     value, index = (algebra.substitute(p, there) for p in pair)
     return pair if merge_in(bound, (value, index)) is not None else (value, index)
+
+
+def _without_first(bound: list[Var], pair: Pair, first: Pair) -> tuple[list[Var], Pair] | None:
+    """The pairs over a part of one bound variable's range, where all others are the initial pair, which takes part
+    anyway; None where there is no such part."""
+    plain = (_without_name(pair[0]), _without_name(pair[1]))
+    for v in bound:
+        parts = [(own, (value, index)) for own, (value, index) in ranges(bound, v, plain)]
+        left = [part for part in parts if part[1] != first]
+        if len(left) == 1 < len(parts):
+            return left[0]
+    return None
+
+
+def _without_name(p: Poly) -> Poly:
+    """What a named term is."""
+    while isinstance(p.atom, Read) and p.atom.tensor.kind == "term":
+        _, (p,) = unfold(p.atom)
+    return p
 
 
 def _part(extremum: str, pair: Pair, first: Pair, dtypes: Types) -> tuple[tuple[Var, ...], Pair] | None:

@@ -254,18 +254,24 @@ def _part(bound: list[Var], v: Var, choice: Piece, p: Poly) -> tuple[list[Var], 
 
 def _ranges(bound: list[Var], p: Poly) -> list[tuple[list[Var], Poly]]:
     """The term over parts of one bound variable's range, between the ends of guards on it; empty if it has none."""
-    for v in bound:
-        form = expr.of_var(v)
-        guarded = [a for mono, _ in p.items for a, _ in mono if isinstance(a, Guard) and a.form is form]
-        ends = {end for a in guarded for end in (a.lo, None if a.hi is None else a.hi + 1) if end is not None}
-        if ends and allows("extremum_ranges", len(ends) + 1):
-            parts = []
-            for start, end in pairwise([0, *sorted(ends), v.size]):
-                part = expr.fresh("f", end - start)
-                body = algebra.substitute(p, {v: expr.shift(expr.of_var(part), start)})
-                parts.append(([part if b is v else b for b in bound], body))
-            return parts
-    return []
+    found = (ranges(bound, v, (p,)) for v in bound)
+    return next(([(own, body) for own, (body,) in parts] for parts in found if parts), [])
+
+
+def ranges(bound: Sequence[Var], v: Var, terms: Sequence[Poly]) -> list[tuple[list[Var], tuple[Poly, ...]]]:
+    """Terms over parts of a bound variable's range, between the ends of guards on it; empty if they have none."""
+    form = expr.of_var(v)
+    guarded = [a for p in terms for mono, _ in p.items for a, _ in mono if isinstance(a, Guard) and a.form is form]
+    ends = {end for a in guarded for end in (a.lo, None if a.hi is None else a.hi + 1) if end is not None}
+    if not ends or not allows("extremum_ranges", len(ends) + 1):
+        return []
+    parts = []
+    for start, end in pairwise([0, *sorted(ends), v.size]):
+        part = expr.fresh("f", end - start)
+        there = {v: expr.shift(expr.of_var(part), start)}
+        own = [part if b is v else b for b in bound]
+        parts.append((own, tuple(algebra.substitute(p, there) for p in terms)))
+    return parts
 
 
 def reduce_boolean(reducer: str, bound: Sequence[Var], p: Poly) -> Poly:
