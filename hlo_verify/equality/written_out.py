@@ -41,23 +41,23 @@ def same_written_out(found: Poly, expected: Poly, inside: Poly, session: Session
     """Whether two terms without variables are one once they are written out."""
     if found.free or expected.free or inside.free:
         return False
-    writing = _Writing(steps)
+    writing = Writing(steps)
     try:
-        return _are_one(found, expected, inside, writing) or (
-            writing.has_truths and _are_one(found, expected, inside, _Writing(steps, with_truths=True))
+        return are_one(found, expected, inside, writing) or (
+            writing.has_truths and are_one(found, expected, inside, Writing(steps, with_truths=True))
         )
     except SpentError:
         session.reached("written_out_elements")
         return False
 
 
-def _are_one(found: Poly, expected: Poly, inside: Poly, writing: _Writing) -> bool:
+def are_one(found: Poly, expected: Poly, inside: Poly, writing: Writing) -> bool:
     where = writing.poly(inside)
     first, second = (algebra.expanded(where, writing.poly(p)) for p in (found, expected))
     return first is second
 
 
-class _Writing:
+class Writing:
     """Writes terms out; raises `SpentError` where that takes too many steps. Whether all of some truth values hold, or
     one does, is written out too only `with_truths`: beside the first place that holds, which says the same."""
 
@@ -65,31 +65,31 @@ class _Writing:
         self.steps = steps
         self.with_truths = with_truths
         self.has_truths = False
-        self._written: dict[int, Poly] = {}
+        self.written: dict[int, Poly] = {}
 
     def poly(self, p: Poly) -> Poly:
-        found = self._written.get(p.uid)
+        found = self.written.get(p.uid)
         if found is None:
-            self.steps.take(sum(self._size_of_product(mono) for mono, _ in p.items))
-            found = algebra.with_atoms(p, self._atom)
+            self.steps.take(sum(self.size_of_product(mono) for mono, _ in p.items))
+            found = algebra.with_atoms(p, self.atom)
             self.steps.take(_size(found))
-            self._written[p.uid] = found
+            self.written[p.uid] = found
         return found
 
-    def _size_of_product(self, mono: Monomial) -> int:
+    def size_of_product(self, mono: Monomial) -> int:
         """How large a product of what atoms are written out as is at the most; 0 where it is one product itself."""
         count, width = 1, 0
         for atom, n in mono:
-            items = self._atom(atom).items
+            items = self.atom(atom).items
             count *= len(items) ** (n if isinstance(n, int) and n > 0 else 1)
-            width += _width(self._atom(atom))
+            width += _width(self.atom(atom))
         return count * width if count > 1 else 0
 
-    def _atom(self, atom: Atom) -> Poly:
-        found = self._written.get(atom.uid)
+    def atom(self, atom: Atom) -> Poly:
+        found = self.written.get(atom.uid)
         if found is None:
             self.steps.take()
-            found = self._written[atom.uid] = self._made(atom)
+            found = self.written[atom.uid] = self._made(atom)
         return found
 
     def _made(self, atom: Atom) -> Poly:

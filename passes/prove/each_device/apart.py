@@ -141,9 +141,11 @@ class Apart:
     def _within_small_terms(self, results: Sequence[int]) -> Collection[int]:
         """Which of some results are proved with no more terms than there may be."""
         session, proved = self.session, set[int]()
+        most = session.meter.left / TERM
         try:
-            with within_terms("small_terms_apart", session, session.meter.left / TERM):
+            with within_terms("small_terms_apart", session, most):
                 found = each_device(self.logical, self.partitioned, session)
+            with within_terms("small_terms_apart", session, most, beside=made()):
                 for n in results:
                     if found is not None and found.proves(n):
                         proved.add(n)
@@ -155,10 +157,10 @@ class Apart:
 
 
 @contextmanager
-def within_terms(limit: str, session: Session, most: float | None = None) -> Iterator[None]:
+def within_terms(limit: str, session: Session, most: float | None = None, beside: int = 0) -> Iterator[None]:
     """What is done meanwhile ends with `EnoughError`, in the middle of a term too, where more terms are remembered than
-    the limit of that name says, or `most`. Nothing that it left may be used then."""
-    allowed = getattr(session.limits, limit)
+    the limit of that name says `beside` some that are there, or `most`. Nothing that it left may be used then."""
+    allowed = getattr(session.limits, limit) + beside
     try:
         with session.at_most(allowed if most is None else min(allowed, most), made), session.interruptible():
             yield

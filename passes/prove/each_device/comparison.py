@@ -23,6 +23,7 @@ from hlo_verify.equality.summands import Steps
 from hlo_verify.equality.turn_by_turn import same_turn_by_turn
 from hlo_verify.equality.without_names import without_names
 from hlo_verify.equality.written_out import same_written_out
+from hlo_verify.equality.written_with_names import seen_written_out
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
 from hlo_verify.index.interned import made
@@ -125,7 +126,11 @@ class Comparison:
         if found is expected:
             return True
         found, expected = at_constants(found), at_constants(expected)
-        if found is expected or without_names(found) is without_names(expected):
+        if found is expected:
+            return True
+        if not self.is_by_hand and self._are_seen_written_out(found, expected, inside):
+            return True
+        if without_names(found) is without_names(expected):
             return True
         ways = [
             self._block_by_block,
@@ -188,15 +193,23 @@ class Comparison:
 
     def _are_equal_written_out(self, found: Poly, expected: Poly, inside: Poly) -> bool:
         """Whether two terms are equal at each of few elements, where all is written out that these are made of."""
-        places = sorted({*found.free, *expected.free, *inside.free}, key=lambda v: v.uid)
-        if self.allowed.written.left <= 0 or prod(v.size for v in places) > self.allowed.session.limits.elements_apart:
-            return False
-        for each in product(*(range(v.size) for v in places)):
-            here = dict(zip(places, map(expr.constant, each), strict=True))
-            own, other, where = (algebra.substitute(p, here) for p in (found, expected, inside))
-            if not same_written_out(own, other, where, self.allowed.session, self.allowed.written):
-                return False
-        return True
+        session, written = self.allowed.session, self.allowed.written
+        elements = self._elements(found, expected, inside) if written.left > 0 else None
+        return elements is not None and all(same_written_out(*each, session, written) for each in elements)
+
+    def _are_seen_written_out(self, found: Poly, expected: Poly, inside: Poly) -> bool:
+        """The same of what a compiler partitioned, in few steps, before anything else: most of what it puts together
+        from pieces has the same sums in it."""
+        elements = self._elements(found, expected, inside)
+        steps = Steps(self.allowed.session.limits.written_out_elements)
+        return elements is not None and all(seen_written_out(*each, steps) for each in elements)
+
+    def _elements(self, *terms: Poly) -> Iterator[tuple[Poly, Poly, Poly]] | None:
+        """Terms at each of few elements; None where there are more."""
+        places = sorted(frozenset[Var]().union(*(p.free for p in terms)), key=lambda v: v.uid)
+        if prod(v.size for v in places) > self.allowed.session.limits.elements_apart:
+            return None
+        return (_at(terms, dict(zip(places, map(expr.constant, each), strict=True))) for each in _all(places))
 
     def _are_equal_in_ranges(self, found: Poly, expected: Poly, inside: Poly, *, deeply: bool) -> bool:
         """Whether two terms are one once the ranges of places are in definitions, in each block between the ends of the
@@ -233,6 +246,15 @@ class Comparison:
                     # a position of a smaller block is the same variable of another size
                     mapping[v] = expr.shift(expr.of_var(expr.var(v.prefix, v.key, stop - start)), start)
             yield mapping
+
+
+def _all(places: Sequence[Var]) -> Iterator[tuple[int, ...]]:
+    return product(*(range(v.size) for v in places))
+
+
+def _at(terms: Sequence[Poly], here: dict[Var, Index]) -> tuple[Poly, Poly, Poly]:
+    found, expected, inside = (algebra.substitute(p, here) for p in terms)
+    return found, expected, inside
 
 
 def _with_names(terms: Sequence[Poly]) -> list[Poly]:

@@ -3,6 +3,7 @@ are wrong ones, one word or number away. The evaluator, which shares nothing wit
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -57,11 +58,24 @@ def test_how_much_is_looked_at_is_limited() -> None:
     assert "small_operations_apart" in session.spent().limits
 
 
-def scanned(keep: Path) -> hlo_verify.Report:
-    """The report on prefix maxima by an associative scan that XLA splits over four devices."""
+greatest = partial(lax.associative_scan, jnp.maximum)
+"""Prefix maxima."""
+
+
+def recurrent(x: jax.Array) -> jax.Array:
+    """The gelu of a linear recurrence whose factors are values of the same array."""
+
+    def join(first: tuple[jax.Array, jax.Array], second: tuple[jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array]:
+        return first[0] * second[0], second[0] * first[1] + second[1]
+
+    return jax.nn.gelu(lax.associative_scan(join, (jax.nn.sigmoid(x), x))[1])
+
+
+def scanned(keep: Path, scan: Callable[[jax.Array], jax.Array] = greatest) -> hlo_verify.Report:
+    """The report on an associative scan that XLA splits over four devices."""
     mesh = AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,))
     split = NamedSharding(mesh, PartitionSpec("x"))
-    jitted = jax.jit(partial(lax.associative_scan, jnp.maximum), in_shardings=split, out_shardings=split)
+    jitted = jax.jit(scan, in_shardings=split, out_shardings=split)
     lowered = jitted.trace(jax.ShapeDtypeStruct((16,), jnp.float32)).lower(lowering_platforms=("cpu",))
     return hlo_verify.verify(lowered, refute=False, keep=keep)
 
@@ -77,6 +91,18 @@ def test_what_comes_out_in_pieces_is_looked_at_by_device_first(monkeypatch: pyte
     wrong = right.replace("source_target_pairs={{1,0},{2,1},{3,2}}", "source_target_pairs={{1,0},{3,1},{2,2}}", 1)
     assert wrong != right
     assert hlo_verify.verify(annotated, wrong, refute=False).verdict is Verdict.UNKNOWN
+
+
+def test_powers_of_what_comes_out_in_pieces(tmp_path: Path) -> None:
+    report = scanned(tmp_path, recurrent)
+    assert report.verdict is Verdict.PROVED
+    assert report.results[0].by_device
+    annotated, right = ((tmp_path / f"{name}.hlo").read_text() for name in ("annotated", "partitioned"))
+    wrong = right.replace("source_target_pairs={{1,0},{2,1},{3,2}}", "source_target_pairs={{1,0},{3,1},{2,2}}", 1)
+    assert wrong != right
+    limits = replace(Limits(), wrong_work=Limits().wrong_work // 10, wrong_operation_work=0)
+    assert hlo_verify.verify(annotated, right, refute=False, limits=limits).verdict is Verdict.PROVED
+    assert hlo_verify.verify(annotated, wrong, refute=False, limits=limits).verdict is Verdict.UNKNOWN
 
 
 @pytest.mark.slow
