@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 from hlo_verify.equality import decided_places, known_numbers, multisets, of_functions, settling, thresholds
 from hlo_verify.equality.aligned_sums import Part, as_one_sum, infinite_beside, sum_of
 from hlo_verify.equality.effort import Effort
-from hlo_verify.equality.opening import opened, without_common_sums, without_name
+from hlo_verify.equality.opening import computed_with, opened, without_common_sums, without_name
 from hlo_verify.equality.prefixes import by_parts
 from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open
 from hlo_verify.equality.quotients import same_quotients
@@ -338,9 +338,10 @@ def _may_equal(a: Index, b: Index) -> bool:
 def _join_equal_definitions(p: Poly, state: _Split) -> Poly:
     """Reads of different definitions whose bodies are equal at every point become one."""
     reads = [a for a in dict.fromkeys(atoms(p)) if isinstance(a, Read) and a.tensor.bodies]
+    told = frozenset(made for g in state.pieces.values() if g.lo == g.hi is not None for made in computed_with(g.form))
     for n, a in enumerate(reads):
         for b in reads[:n]:
-            if a.tensor is b.tensor or not comparable(a.tensor, b.tensor):
+            if a.tensor is b.tensor or not comparable(a.tensor, b.tensor, told):
                 continue
             known = _known_of(a.free | b.free, state.pieces)
             ends = [(g.lo, g.hi) for g in known]

@@ -129,17 +129,17 @@ def ingredients(p: Poly) -> frozenset[Tensor | Function]:
         elif isinstance(atom, Apply):
             found.add(atom.function)
         for e in indices(atom):
-            found |= _inside(e)
+            found |= computed_with(e)
     return frozenset(found)
 
 
 @once_a_session
-def _inside(e: Index) -> frozenset[Tensor | Function]:
+def computed_with(e: Index) -> frozenset[Tensor | Function]:
     """What the integers are made of that an index expression computes with."""
     found: set[Tensor | Function] = set()
     for atom, _ in e.items:
         if isinstance(atom, Opaque):
-            found.update(*map(_inside, atom.exprs))
+            found.update(*map(computed_with, atom.exprs))
             if atom.term is not None:
                 found |= ingredients(value_of(atom))
     return frozenset(found)

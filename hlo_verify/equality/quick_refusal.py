@@ -10,7 +10,7 @@ from hlo_verify.equality.sides import together
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit
 from hlo_verify.terms import algebra
-from hlo_verify.terms.functions import INFINITY
+from hlo_verify.terms.functions import INFINITY, Function
 from hlo_verify.terms.term import ZERO, Guard, Number, Poly, Read, Tensor, atoms, indices, monomial_skey
 
 POINTS = 6
@@ -52,11 +52,14 @@ def is_open(p: Poly) -> bool:
     return any(comparable(a, b) for a in sources for b in sources if a.uid < b.uid)
 
 
-def comparable(x: Tensor, y: Tensor) -> bool:
+def comparable(x: Tensor, y: Tensor, told: frozenset[Tensor | Function] = frozenset()) -> bool:
     """Whether two definitions could be equal: of one kind and type, over equal ranges, of the same things.
 
-    An infinity may stand where none is read: of a window's padding that the case at hand rules out.
+    An infinity may stand where none is read: of a window's padding that the case at hand rules out. So may what the
+    integers are `told` from that the case gives a value: `w[e[i], j]` is `w[k, j]` where `e[i] = k`.
     """
-    if (x.kind, x.attributes, x.dtype) != (y.kind, y.attributes, y.dtype) or (leaves(x) ^ leaves(y)) - {INFINITY}:
+    if (x.kind, x.attributes, x.dtype) != (y.kind, y.attributes, y.dtype):
+        return False
+    if (leaves(x) ^ leaves(y)) - {INFINITY} - told:
         return False
     return [v.size for v in x.bound] == [v.size for v in y.bound]

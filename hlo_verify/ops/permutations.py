@@ -12,7 +12,7 @@ one of the k first if its rank is less than k. A sort orders what it is given, w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Var
@@ -83,13 +83,15 @@ def summed(bound: Sequence[Var], p: Poly) -> Poly:
 
 
 def over_places_in_order(p: Poly, *, changed: bool = False, of_elements: bool = False) -> Poly:
-    """The sums that variables have together, once they are one, over places in order, whatever factors they have; or
-    those alone that are over elements, of which ranks are asked: not of which one is at a place."""
+    """The sums that variables have together, once they are one, over places in order, whatever factors they have, also
+    behind names; or those alone that are over elements, of which ranks are asked: not of which one is at a place."""
     asks = _asks_rank if of_elements else _asks_order
     there: dict[Atom, Poly] = {}
     for atom in (atom for mono, _ in p.items for atom, _ in mono):
-        if isinstance(atom, Read) and atom.tensor.kind == "sum" and asks(atom.tensor):
+        if isinstance(atom, Read) and atom.tensor.kind == "sum" and _asks_somewhere(atom.tensor, asks):
             bound, (body,) = unfold(atom)
+            opened = {name: unfold(name)[1][0] for name in _names(body) if asks(name.tensor)}
+            body = algebra.with_atoms(body, opened.get)
             variables, found = unpermuted(bound, body, by_inverse=True)
             if found is not body:
                 there[atom] = reduce_sum(variables, found)
@@ -110,6 +112,16 @@ def over_places(bound: Sequence[Var], p: Poly) -> tuple[list[Var], Poly]:
         _, (whole,) = unfold(atom)
     variables, there = unpermuted(bound, whole, by_inverse=True)
     return (variables, there) if variables != list(bound) else (list(bound), found)
+
+
+def _asks_somewhere(source: Tensor, asks: Callable[[Tensor], bool]) -> bool:
+    """Whether a definition, or a factor in it that has a name, asks."""
+    return asks(source) or any(asks(name.tensor) for name in _names(source.bodies[0]))
+
+
+def _names(p: Poly) -> Iterator[Read]:
+    """The named terms among a term's factors."""
+    return (a for mono, _ in p.items for a, _ in mono if isinstance(a, Read) and a.tensor.kind == "term")
 
 
 @once_a_session
