@@ -8,9 +8,10 @@ holds as they stand, and places.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection
 
 from hlo_verify.equality.in_cases import is_whole
+from hlo_verify.equality.told_maxima import with_told_maxima
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index
 from hlo_verify.terms import algebra
@@ -18,8 +19,10 @@ from hlo_verify.terms.machine import own_value
 from hlo_verify.terms.term import Atom, Guard, Poly, of_atom
 
 
-def with_told(p: Poly, conditions: Iterable[Guard]) -> Poly:
-    """A term where some conditions hold, without integers that those which leave one value tell."""
+def with_told(p: Poly, conditions: Collection[Guard]) -> Poly:
+    """A term where some conditions hold, without integers that those which leave one value tell, and without maxima
+    that are at a place which they tell."""
+    p = with_told_maxima(p, conditions)
     told: dict[Atom, Poly] = {}
     for condition in () if p.doubt else conditions:
         solved = _solved(condition, told)

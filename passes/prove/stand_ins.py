@@ -17,15 +17,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from hlo_verify.equality import opening
+from hlo_verify.index import expr
+from hlo_verify.index.expr import Var
+from hlo_verify.ops.best import KINDS, index_of_best
 from hlo_verify.ops.values import Value, positions
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import TensorType
 from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.certain_poles import is_known_somewhere
+from hlo_verify.terms.definitions import at_places, fresh_places
 from hlo_verify.terms.doubts import is_defined_there
+from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.term import Atom, Poly, Read, Tensor, reads, tensor
+
+EXTREMA = ("max", "min")
 
 
 @dataclass(slots=True)
@@ -83,13 +90,39 @@ class StandIns:
 
 
 class _Opening(Renaming):
-    """Terms with some values in place of what stands for them, and in these as well."""
+    """Terms with some values in place of what stands for them, and in these as well.
+
+    What is the greatest of elements, and where, is asked once more of what these are: `argmax k. (z[k] - max z)` is
+    `argmax k. z[k]`.
+    """
 
     def __init__(self, values: Mapping[Tensor, Value], leaves: Leaves) -> None:
         super().__init__({each: each for each in values}, leaves)
         self._values = values
+        self._extrema: dict[Tensor, tuple[list[Var], Poly]] = {}
 
     def _atom(self, atom: Atom) -> Poly:
-        if isinstance(atom, Read) and atom.tensor in self._values:
+        if not isinstance(atom, Read):
+            return super()._atom(atom)
+        if atom.tensor in self._values:
             return self.poly(self._values[atom.tensor].at([self._index(e) for e in atom.indices]))
-        return super()._atom(atom)
+        is_extremum = atom.tensor.kind in (*EXTREMA, *KINDS) and atom.tensor.seal is None
+        if not is_extremum or self._leaves.tensor(atom.tensor).isdisjoint(self._values):
+            return super()._atom(atom)
+        places, found = self._extremum(atom.tensor)
+        return algebra.substitute(found, dict(zip(places, map(self._index, atom.indices), strict=True)))
+
+    def _extremum(self, source: Tensor) -> tuple[list[Var], Poly]:
+        """A maximum or minimum of what is opened, or the index of one, at variables."""
+        if source not in self._extrema:
+            places = fresh_places(len(source.params))
+            bound, there = at_places(source, list(map(expr.of_var, places)))
+            first, *others = (self.poly(there.poly(body)) for body in source.bodies)
+            if source.kind in EXTREMA:
+                found = reduce_extremum(source.kind, bound, first)
+            else:
+                index, worst, initial = others
+                best = source.kind.removeprefix("arg")
+                found = index_of_best(best, bound, (first, index), (worst, initial), source.attributes)
+            self._extrema[source] = places, found
+        return self._extrema[source]

@@ -65,6 +65,24 @@ def two_masked(wrong: str | None, x: jax.Array, router: jax.Array, weights: jax.
     return jnp.sum(lax.psum(made, "x") * t)
 
 
+def switched(x: jax.Array, router: jax.Array, weights: jax.Array, t: jax.Array) -> jax.Array:
+    """The best expert's row by its weight, and a loss that keeps experts equally busy."""
+    gates = jax.nn.softmax(x @ router)
+    hot = jax.nn.one_hot(jnp.argmax(gates, axis=-1), EXPERTS)
+    made = jnp.einsum("te,tef->tf", hot * gates, jax.nn.relu(jnp.einsum("td,edf->tef", x, weights)))
+    return jnp.mean((made - t) ** 2) + 0.25 * jnp.sum(hot.mean(0) * gates.mean(0))
+
+
+def switched_rows(wrong: str | None, x: jax.Array, router: jax.Array, weights: jax.Array, t: jax.Array) -> jax.Array:
+    """Each device has its own rows, and knows how busy the experts are with all."""
+    busy = jax.nn.one_hot(jnp.argmax(x @ router, axis=-1), EXPERTS).mean(0)
+    busy = busy if wrong == "a device's own" else lax.pmean(busy, "x")
+    gates = jax.nn.softmax(x @ router)
+    chosen = jnp.argmin(gates, axis=-1) if wrong == "the worst" else jnp.argmax(gates, axis=-1)
+    made = jnp.take_along_axis(gates, chosen[:, None], 1) * jax.nn.relu(jnp.einsum("td,tdf->tf", x, weights[chosen]))
+    return lax.pmean(jnp.mean((made - t) ** 2) + 0.25 * jnp.sum(busy * gates.mean(0)), "x")
+
+
 ROWS = P("x")
 
 
@@ -76,6 +94,8 @@ ROWS = P("x")
             (two, two_masked, (P(), P(), ROWS, P()), 0, w)
             for w in (None, "each other's weights", "weights held constant")
         ),
+        *((switched, switched_rows, (ROWS, P(), P(), ROWS), n, w) for n, w in ((1, None), (2, None), (1, "the worst"))),
+        (switched, switched_rows, (ROWS, P(), P(), ROWS), 1, "a device's own"),
     ],
 )
 def test_gradients(reference: Loss, local: Loss, given: tuple[P, ...], argument: int, wrong: str | None) -> None:

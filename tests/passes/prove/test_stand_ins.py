@@ -17,11 +17,13 @@ import hlo_verify
 from hlo_verify import Report, Verdict
 from hlo_verify.equality import opening
 from hlo_verify.index import expr
+from hlo_verify.ops.best import index_of_best
 from hlo_verify.ops.values import Value, position, positions
 from hlo_verify.passes.prove.stand_ins import StandIns
 from hlo_verify.program.ir import TensorType
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, sums
+from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.functions import INFINITY, INVERSE, LOG
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Poly, tensor
@@ -194,3 +196,29 @@ def test_what_may_be_no_number_is_not_stood_for() -> None:
             total(x),
         ):
             assert StandIns().of(value(p)) is None, p
+
+
+@pytest.mark.parametrize("extremum", ["max", "min"])
+def test_what_is_the_greatest_of_an_opened_value_is_asked_once_more(extremum: str) -> None:
+    """`argmax k. v[i, k]`, of what stands for `z - max z`, is `argmax k. z[i, k]` there, and not another row's."""
+    z = tensor("argument", "z", "f32", (4, 6))
+    row, column = expr.fresh("i", 4), expr.fresh("k", 6)
+    i, k = expr.of_var(row), expr.of_var(column)
+    type_ = TensorType((4, 6), "f32")
+    at = positions(type_.shape)
+    greatest = reduce_extremum(extremum, [v := expr.fresh("v", 6)], algebra.read(z, (at[0], expr.of_var(v))))
+    value = Value(type_, algebra.subtract(algebra.read(z, at), greatest))
+    stands = StandIns()
+    stand = stands.of(value)
+    assert stand is not None
+
+    def best(p: Poly) -> Poly:
+        worst = algebra.scale(apply(INFINITY, ()), -1 if extremum == "max" else 1)
+        pair, first = (p, algebra.of_index(expr.of_var(column))), (worst, algebra.ZERO)
+        return index_of_best(extremum, [column], pair, first, ("f32", "i32"))
+
+    opened = stands.opened(best(stand.at([i, k])))
+    assert opened is best(algebra.read(z, (i, k)))
+    assert opened is not best(algebra.read(z, (expr.constant(0), k)))
+    assert row in opened.free
+    assert stands.opened(reduce_extremum(extremum, [column], stand.at([i, k]))) is algebra.ZERO
