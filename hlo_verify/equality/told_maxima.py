@@ -12,7 +12,6 @@ from fractions import Fraction
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
-from hlo_verify.program.element_types import is_float
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.extrema import reduce_extremum
@@ -53,7 +52,7 @@ def _greatest(best: Read, place: Index) -> tuple[Atom, Poly] | None:
     extremum = BEST[best.tensor.kind]
     bound, (value, index, first, _) = unfold(best)
     worst = algebra.scale(apply(INFINITY, ()), -1 if extremum == "max" else 1)
-    if len(bound) != 1 or value.doubt or first is not worst or not is_float(best.tensor.attributes[0]):
+    if len(bound) != 1 or value.doubt or first is not worst:  # integers have a least one
         return None
     (v,) = bound
     if index is not algebra.of_index(expr.of_var(v)) or place.lo < 0 or place.hi >= v.size:
