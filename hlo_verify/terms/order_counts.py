@@ -2,7 +2,7 @@
 
     [count v. [f(v) <= k]  <= r]   is  [f in order at r  > k]        for 0 <= r < n, the number of those counted
     [count v. [f(v) >= k]  <= r]   is  [f in order at n-1-r  < k]
-     count k. [k < e]              is  e                            for an integer 0 <= e <= n that is looked up
+     count k. [k < e]              is  [e >= 0]*e                   for an integer e <= n that is looked up
 
 So where tokens lie sorted by their expert, row r is one of expert k where as many belong to those before k as are at
 most r, and more than r to those up to k. That is how groups of a ragged product are told apart, by offsets; and how
@@ -32,9 +32,10 @@ from hlo_verify.terms.used import used
 Bound = int | None
 
 
-def how_many_below(bound: Sequence[Var], items: Sequence[tuple[Atom, Number]]) -> Index | None:
-    """For how many values of a variable a single condition on it and on integers that are looked up holds, `v < e`
-    with 0 <= e <= n, or `v >= e`; None of others."""
+def how_many_below(bound: Sequence[Var], items: Sequence[tuple[Atom, Number]]) -> Poly | None:
+    """For how many values of a variable a single condition on it and on integers that are looked up holds, `v < e` or
+    `v >= e` with e <= n; None of others. Below an integer that is negative, as a label that says to ignore its row,
+    there are none."""
     if len(bound) != 1 or len(items) != 1 or not isinstance(guard := items[0][0], Guard):
         return None
     (v,) = bound
@@ -48,11 +49,13 @@ def how_many_below(bound: Sequence[Var], items: Sequence[tuple[Atom, Number]]) -
         reach = expr.shift(rest, -guard.lo)  # -c*v is
     else:
         return None
-    count = expr.shift(reach, 1 if (c > 0) == (guard.lo is None) else v.size)
-    if count.lo < 0 or count.hi > v.size:
+    is_below = (c > 0) == (guard.lo is None)
+    integer = expr.shift(reach, 1) if is_below else expr.scale(reach, -1)
+    if integer.hi > v.size or (integer.lo < 0 and not all(map(_is_label, rest.items))):
         return None
     used("how many are below")
-    return count
+    below = multiply(guards.interval(integer, 0, None), algebra.of_index(integer))
+    return below if is_below else subtract(algebra.of_index(expr.constant(v.size)), below)
 
 
 def asked_of_order(form: Index, lo: Bound, hi: Bound) -> Poly | None:
@@ -77,6 +80,11 @@ def asked_of_order(form: Index, lo: Bound, hi: Bound) -> Poly | None:
 
 def _is_looked_up(item: tuple[expr.Atom, int]) -> bool:
     return isinstance(item[0], Opaque) and item[0].operator == "value"
+
+
+def _is_label(item: tuple[expr.Atom, int]) -> bool:
+    own = value_of(item[0]).atom if isinstance(item[0], Opaque) and item[0].operator == "value" else None
+    return own is not None and not is_count(own)
 
 
 Counted = tuple[Var, Poly, Opaque, Guard]

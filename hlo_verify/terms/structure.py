@@ -216,7 +216,7 @@ REWRITINGS = (
         "[s <= b] [t <= b] - [s < a] [t < a]",
         "compared_extrema.asked_of_extremum",
     ),
-    Rewriting("how many are below", "sum v<n. [v < e]", "e", "order_counts.how_many_below", "0 <= e <= n"),
+    Rewriting("how many are below", "sum v<n. [v < e]", "[e >= 0]*e", "order_counts.how_many_below", "e <= n"),
     Rewriting(
         "place in order",
         "[sum v<n. [e(v) <= k] <= r]",

@@ -97,7 +97,7 @@ def _sum_product(bound: list[Var], items: list[Item]) -> Poly:
         return of_factors(items)
     count = how_many_below(bound, items)
     if count is not None:
-        return algebra.of_index(count)
+        return count
     factors = [item for item in items if not isinstance(item[0], Guard)]
     if len(factors) == 1 and factors[0][1] == 1:
         atom = factors[0][0]

@@ -70,10 +70,11 @@ def _place_of_two_dimensions(case: Case) -> tuple[Poly, Array]:
 
 @instance("how many are below")
 def _below(case: Case) -> tuple[Poly, Array]:
-    """Of as many values as an integer may be, or of less: those below it or not."""
+    """Of as many values as an integer may be, or of less: those below it, which may be negative, or not."""
     (e, _), n = case.make(6, dtype="i8"), case.random.choice((2, 3, 5))
-    case.known.tensors[e] = es = case.known.tensors[e] * 0 + [case.random.randrange(4) for _ in range(6)]
-    v, own = bound(n), algebra.as_index(algebra.read(e, [case.i]), 0, 3)
+    least = case.random.choice((0, -2))
+    case.known.tensors[e] = es = case.known.tensors[e] * 0 + [case.random.randrange(least, 4) for _ in range(6)]
+    v, own = bound(n), algebra.as_index(algebra.read(e, [case.i]), least, 3)
     sign = case.random.choice((1, -1))
     form = expr.scale(expr.subtract(expr.of_var(v), own), sign)
     is_least = case.random.random() < 0.5
