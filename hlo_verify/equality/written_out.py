@@ -17,23 +17,36 @@ from itertools import pairwise, product
 from math import prod
 
 from hlo_verify.equality import opening, thresholds, truth_tables
+from hlo_verify.equality.best_elements import BEST, at_best, bests_in_places, wins
 from hlo_verify.equality.summands import SpentError, Steps
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index
+from hlo_verify.index.expr import Index, Opaque
+from hlo_verify.limits import allows
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.bounds import within
 from hlo_verify.terms.definitions import define, unfold
 from hlo_verify.terms.extreme_places import cases_of, is_of_places, without_idle_number
 from hlo_verify.terms.functions import EXTREMA, INFINITY, MAXIMUM, MINIMUM, POSITIVE, Function
 from hlo_verify.terms.guards import Bound
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.places import values_in_places, with_values
-from hlo_verify.terms.rebuilding import rebuilt
+from hlo_verify.terms.places import with_values
 from hlo_verify.terms.steps import pieces
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Guard, Ix, Monomial, Poly, Read, atoms, number, of_atom
+from hlo_verify.terms.term import (
+    ONE,
+    ZERO,
+    Apply,
+    Atom,
+    Guard,
+    Ix,
+    Monomial,
+    Poly,
+    Read,
+    number,
+    of_atom,
+    value_of,
+)
 
-BEST = {"argmax": "max", "argmin": "min"}
-"""What indices of best elements are the best of."""
 OPENED = frozenset({"sum", "term", "product", *EXTREMA})
 
 
@@ -101,15 +114,19 @@ class Writing:
             places = without_idle_number(whole)
             if places is not whole:
                 return self.poly(places)
+            chosen = self._chosen_in_levels(atom)
+            if chosen is not None:
+                return chosen
             return self._asked(self._applied(atom.function, tuple(map(self.poly, atom.args))))
-        best = next(_bests_in_places(atom), None)
+        best = next(bests_in_places(atom), None)
         winners = None if best is None else self._winners(best)
         if best is not None and winners is not None:
             return algebra.add(
-                *(algebra.expanded(wins, self.poly(_at(atom, best, n))) for n, wins in winners if wins.items)
+                *(algebra.expanded(wins, self.poly(at_best(atom, best, n))) for n, wins in winners if wins.items)
             )
         if isinstance(atom, Ix):
-            return algebra.of_index(self._place(atom.index))
+            own = self._own_value(atom.index)
+            return algebra.of_index(self._place(atom.index)) if own is None else self.poly(own)
         if isinstance(atom, Guard):
             return self._counted(self._place(atom.form), atom.lo, atom.hi)
         return self._read(atom)
@@ -124,14 +141,15 @@ class Writing:
         self.has_truths |= is_truth
         if source.kind not in OPENED or source.seal is not None or (is_truth and not self.with_truths):
             return self._as_it_is(atom)
+        if source.kind in EXTREMA and not is_truth:
+            chosen = self._chosen_in_levels(atom)
+            if chosen is not None:
+                return chosen
         parts = self._parts(atom)
         if is_truth:
             return self._holds(source.kind, parts)
         if source.kind in EXTREMA:
             different = tuple(dict.fromkeys(parts))
-            if len(different) > 1 and all(map(_is_chosen, different)):
-                self.has_truths = True
-                return self._in_levels(source.kind, different) if self.with_truths else self._as_it_is(atom)
             return parts[0] if len(different) == 1 else self._applied(EXTREMA[source.kind], different)
         if source.kind == "product":
             whole = parts[0]
@@ -145,6 +163,56 @@ class Writing:
     def _as_it_is(self, atom: Read) -> Poly:
         return algebra.read(atom.tensor, [self._place(e) for e in atom.indices])
 
+    def _chosen_in_levels(self, atom: Read | Apply) -> Poly | None:
+        """The least, or greatest, of numbers that conditions choose, extrema of the same within it told with it; the
+        atom itself without truths, and None of what is no such extremum."""
+        kind = _kind_of(of_atom(atom))
+        if kind is None:
+            return None
+        parts = tuple(dict.fromkeys(self._within_extrema(kind, of_atom(atom))))
+        varying = [p for p in parts if p.constant is None]
+        if len(parts) < 2 or not varying or not all(map(_is_chosen, varying)):
+            return None
+        self.has_truths = True
+        if self.with_truths:
+            return self._in_levels(kind, parts)
+        return self._as_it_is(atom) if isinstance(atom, Read) else None
+
+    def _within_extrema(self, kind: str, p: Poly) -> Iterator[Poly]:
+        """What an extremum is the extremum of, without those of its kind that it is made of."""
+        atom = p.atom
+        if _kind_of(p) != kind:
+            yield self.poly(p)
+        elif isinstance(atom, Apply):
+            for arg in atom.args:
+                yield from self._within_extrema(kind, arg)
+        elif isinstance(atom, Read):
+            for body in self._bodies(atom):
+                yield from self._within_extrema(kind, body)
+
+    def _own_value(self, e: Index) -> Poly | None:
+        """The term whose value an index expression surely is, as it lies in the type's range, and between the ends to
+        which it is clamped; None where it may be another."""
+        part, c = e.items[0] if len(e.items) == 1 else (None, 0)
+        if not isinstance(part, Opaque) or c != 1 or e.const:
+            return None
+        if part.operator == "clamp":
+            inner = self._own_value(part.exprs[0])
+            return inner if inner is not None and self._lies_within(inner, *part.args) else None
+        if part.operator != "value":
+            return None
+        return value_of(part) if self._lies_within(value_of(part), part.lo, part.hi) else None
+
+    def _lies_within(self, p: Poly, lo: int, hi: int) -> bool:
+        """Whether a term is an integer between two ends, with nothing wrapped."""
+        kind = _kind_of(p)
+        parts = [] if kind is None else [*self._within_extrema(kind, p)]
+        if kind is None or not all(part.constant is not None or _is_chosen(part) for part in parts):
+            return within(p, lo, hi)
+        best = max if kind == "max" else min
+        numbers = [[n.constant or 0 for _, n in cases_of(part)] for part in parts]
+        return lo <= best(map(min, numbers)) and best(map(max, numbers)) <= hi
+
     def _in_levels(self, kind: str, parts: Sequence[Poly]) -> Poly:
         """The least, or greatest, of numbers that conditions choose, by whether each part is above the least number,
         above the next one, and so on, as a first place is counted."""
@@ -154,16 +222,33 @@ class Writing:
         for below, n in pairwise(numbers):
             self.steps.take(sum(map(len, chosen)))
             above = [algebra.add(*(on for on, each in one if each > below)) for one in chosen]
-            whole = algebra.add(whole, algebra.scale(self._holds(kind, above), n - below))
+            whole = algebra.add(whole, algebra.scale(self._holds_by_name(kind, above), n - below))
         return whole
 
+    def _holds_by_name(self, kind: str, parts: Sequence[Poly]) -> Poly:
+        """Whether all of some truth values hold (`min`), or one does: by name where there are many, the products of
+        which are too many."""
+        decided, idle = (ZERO, ONE) if kind == "min" else (ONE, ZERO)
+        different = sorted({p for p in parts if p is not idle}, key=lambda p: p.uid)
+        if decided in different:
+            return decided
+        factors = different if kind == "min" else [algebra.subtract(ONE, p) for p in different]
+        if allows("told_apart", prod(len(p.items) for p in factors)):
+            return self._holds(kind, different)
+        self.steps.take(sum(map(_size, different)))
+        return define("holds", (), tuple(different), attributes=(kind,), ordered=True, dtype="i1")
+
     def _parts(self, atom: Read) -> list[Poly]:
-        """What a definition adds up, multiplies or takes the best of."""
+        """What a definition adds up, multiplies or takes the best of, written out."""
+        return list(map(self.poly, self._bodies(atom)))
+
+    def _bodies(self, atom: Read) -> list[Poly]:
+        """The same as it is said."""
         bound, (body, *_) = unfold(atom)
         self.steps.take(prod(v.size for v in bound))
         ways = product(*(range(v.size) for v in bound))
         each = (dict(zip(bound, map(expr.constant, values), strict=True)) for values in ways)
-        return [self.poly(algebra.substitute(body, mapping) if mapping else body) for mapping in each]
+        return [algebra.substitute(body, mapping) if mapping else body for mapping in each]
 
     def _applied(self, function: Function, args: tuple[Poly, ...]) -> Poly:
         """A function of some terms: of step functions it is one of them, whose pieces are products of theirs, and each
@@ -220,7 +305,7 @@ class Writing:
             values[int(n)] = element
         order = sorted(values)
         kept = [n for k, n in enumerate(order) if all(values[m] is not values[n] for m in order[:k])]
-        return [(n, _wins(kind, dtype, values[n], [values[m] for m in kept])) for n in kept] or None
+        return [(n, wins(kind, dtype, values[n], [values[m] for m in kept])) for n in kept] or None
 
     def _first_that_holds(self, best: Read) -> list[tuple[int, Poly]] | None:
         """The same of truth values, where an initial index 0 is that of none: the first place is where one holds, and
@@ -239,10 +324,12 @@ class Writing:
             if n is None or n.denominator != 1 or n < 0 or n in holding:
                 return None
             holding[int(n)] = element if is_greatest else algebra.subtract(ONE, element)
-        winners, none_before = [], ONE
+        winners, none_before, fails = [], ONE, list[Poly]()
         for n in sorted(holding):
-            winners.append((n, self._and(none_before, holding[n])))
-            none_before = self._and(none_before, algebra.subtract(ONE, holding[n]))
+            fails.append(algebra.subtract(ONE, holding[n]))
+            none_until = self._holds_by_name("min", fails)
+            winners.append((n, algebra.subtract(none_before, none_until)))
+            none_before = none_until
         return [*winners, (0, none_before)]
 
     def _signs(self, atom: Apply) -> Poly | None:
@@ -275,6 +362,16 @@ class Writing:
         return with_values(e, self.poly)
 
 
+def _kind_of(p: Poly) -> str | None:
+    """Whether a term is the greatest or the least of some numbers; None of others, and of truth values."""
+    atom = p.atom
+    if isinstance(atom, Apply) and not p.doubt:
+        return next((kind for kind, function in EXTREMA.items() if atom.function == function), None)
+    if not isinstance(atom, Read) or atom.tensor.kind not in EXTREMA or atom.tensor.seal is not None:
+        return None
+    return None if atom.tensor.dtype == "i1" else atom.tensor.kind
+
+
 def _is_chosen(p: Poly) -> bool:
     """Whether conditions choose a term from several numbers."""
     return p.constant is None and is_of_places(p) and not any(isinstance(a, Ix) for mono, _ in p.items for a, _ in mono)
@@ -288,34 +385,3 @@ def _size(p: Poly) -> int:
 def _width(p: Poly) -> int:
     """How many factors the longest product of a term has."""
     return max((len(mono) for mono, _ in p.items), default=0)
-
-
-def _bests_in_places(atom: Atom) -> Iterator[Read]:
-    """The indices of best elements that an atom's own index expressions are computed with."""
-    for value in values_in_places(atom):
-        yield from _bests(value)
-
-
-def _bests(p: Poly) -> Iterator[Read]:
-    return (a for a in atoms(p) if isinstance(a, Read) and a.tensor.kind in BEST and a.tensor.seal is None)
-
-
-def _at(atom: Atom, best: Read, n: int) -> Poly:
-    """The atom, where the index of a best element is n."""
-
-    def place(e: Index) -> Index:
-        return with_values(e, lambda p: rebuilt(p, {best: number(n)}, {}))
-
-    if isinstance(atom, Ix):
-        return algebra.of_index(place(atom.index))
-    if isinstance(atom, Guard):
-        return guards.interval(place(atom.form), atom.lo, atom.hi)
-    assert isinstance(atom, Read)
-    return algebra.read(atom.tensor, [place(e) for e in atom.indices])
-
-
-def _wins(kind: str, dtype: str, value: Poly, values: list[Poly]) -> Poly:
-    """That one of some different numbers is the first best one: by name, which says all that it depends on."""
-    if len(values) == 1:
-        return number(1)
-    return define("wins", (), (value, *values), attributes=(kind, dtype), ordered=True, dtype="i1")
