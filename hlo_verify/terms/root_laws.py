@@ -233,6 +233,17 @@ def negative_power(function: Function, args: Arguments) -> Poly | None:
     return _times_power(ONE, apply(INVERSE, (base,)), -n)
 
 
+def power_by_inverse(function: Function, args: Arguments) -> Poly | None:
+    """`power(a, -k)` as the inverse of `power(a, k)`, of which products know what cancels."""
+    from hlo_verify.terms.laws import apply
+
+    base, exponent = args
+    k = exponent.constant
+    if k is None or k >= 0 or base.doubt & INFINITE:
+        return None
+    return apply(INVERSE, (apply(function, (base, number(-k))),))
+
+
 def _times_power(p: Poly, base: Poly, n: int) -> Poly:
     for _ in range(n):
         p = times(p, base)
