@@ -14,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
-from itertools import pairwise
+from functools import partial, reduce
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,7 @@ from hlo_verify.equality import decided_places, known_numbers, multisets, of_fun
 from hlo_verify.equality.aligned_sums import Part, as_one_sum, infinite_beside, sum_of
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.opening import computed_with, opened, without_common_sums, without_name
+from hlo_verify.equality.pieces_of_forms import is_within, pieces_between, truth_on, variable_on, without_clamp
 from hlo_verify.equality.prefixes import by_parts
 from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open
 from hlo_verify.equality.quotients import same_quotients
@@ -48,7 +48,6 @@ from hlo_verify.terms.term import (
     Read,
     atoms,
     indices,
-    make_guard,
     make_poly,
 )
 
@@ -223,6 +222,10 @@ class _Split:
     def possible(self, condition: z3.BoolRef) -> bool:
         return self.integers.possible(*self.path, condition)
 
+    def is_always(self, e: Index, other: Index) -> bool:
+        """Whether two index expressions are one wherever the conditions hold."""
+        return not self.possible(self.integers.of(e) != self.integers.of(other))
+
 
 def _by_cases(p: Poly, effort: Effort, depth: int) -> bool:
     if not is_open(p):
@@ -246,20 +249,20 @@ def _split(p: Poly, state: _Split) -> bool:
     if not guards:
         return _cancels(p, state)
     # Sums of guards on several forms of one variable may bring back a guard that was decided before.
-    decided: dict[Atom, Poly] = {g: truth for g in guards if (truth := _truth(g, state.pieces)) is not None}
+    decided: dict[Atom, Poly] = {g: truth for g in guards if (truth := truth_on(g, state.pieces)) is not None}
     if len(decided) == len(guards):
         return _split(rebuilt(p, decided, {}), state)
     form = min(guards.keys() - decided.keys(), key=lambda g: g.uid).form
     own = [g for g in guards if g.form is form]
     before = state.pieces.get(form)
-    for piece in _pieces(form, own if before is None else [*own, before]):
+    for piece in pieces_between(form, own if before is None else [*own, before]):
         condition = state.integers.holds(piece)
         if not state.possible(condition):
             continue
         state.path.append(condition)
         state.pieces[form] = piece
-        here = rebuilt(p, {g: ONE if _within(piece, g) else ZERO for g in own}, {})
-        value = _value(piece)
+        here = rebuilt(p, {g: ONE if is_within(piece, g) else ZERO for g in own}, {})
+        value = variable_on(piece)
         proved = _split(
             settling.settled(algebra.substitute(here, value), state.integers.effort) if value else here, state
         )
@@ -274,41 +277,6 @@ def _split(p: Poly, state: _Split) -> bool:
     return proved
 
 
-def _truth(g: Guard, pieces: dict[Index, Guard]) -> Poly | None:
-    """Whether a guard holds where its form is known to lie; None where that does not decide it."""
-    piece = pieces.get(g.form)
-    if piece is None:
-        return None
-    if _within(piece, g):
-        return ONE
-    below = piece.hi is not None and g.lo is not None and piece.hi < g.lo
-    above = piece.lo is not None and g.hi is not None and piece.lo > g.hi
-    return ZERO if below or above else None
-
-
-def _pieces(form: Index, guards: list[Guard]) -> list[Guard]:
-    """The intervals of a form between the ends of some guards on it."""
-    ends = sorted({end for g in guards for end in (g.lo, None if g.hi is None else g.hi + 1) if end is not None})
-    return [make_guard(form, start, None if end is None else end - 1) for start, end in pairwise([None, *ends, None])]
-
-
-def _value(piece: Guard) -> dict[Var, Index]:
-    """The variable that has one value only on a piece, with that value; empty if the form is no variable."""
-    form = piece.form
-    least = form.lo if piece.lo is None else max(piece.lo, form.lo)
-    most = form.hi if piece.hi is None else min(piece.hi, form.hi)
-    (atom, factor), *others = form.items
-    if least != most or others or factor != 1 or not isinstance(atom, Digit) or expr.of_var(atom.var) is not form:
-        return {}
-    return {atom.var: expr.constant(least)}
-
-
-def _within(piece: Guard, g: Guard) -> bool:
-    """Whether a guard holds on all of a piece, which no end of it divides."""
-    above = g.lo is None or (piece.lo is not None and piece.lo >= g.lo)
-    return above and (g.hi is None or (piece.hi is not None and piece.hi <= g.hi))
-
-
 def _cancels(p: Poly, state: _Split) -> bool:
     """Without guards: make equal index expressions one, and see whether everything cancels."""
     integers = state.integers
@@ -319,14 +287,17 @@ def _cancels(p: Poly, state: _Split) -> bool:
     representatives: list[Index] = []
     merged: dict[Index, Index] = {}
     for e in found:
+        own = without_clamp(e, partial(state.is_always, e)) or e
         for other in representatives:
             if integers.effort.left <= 0:
                 return False
-            if _may_equal(e, other) and not state.possible(integers.of(e) != integers.of(other)):
-                merged[e] = other
+            if own is other or (_may_equal(own, other) and state.is_always(own, other)):
+                own = other
                 break
         else:
-            representatives.append(e)
+            representatives.append(own)
+        if own is not e:
+            merged[e] = own
     reduced = with_told(rebuilt(p, {}, merged) if merged else p, state.pieces.values())
     return together(reduced) is ZERO or together(_join_equal_definitions(reduced, state)) is ZERO
 
