@@ -6,6 +6,10 @@ This is what a softmax divides by whose scores are masked with a number. Neither
 So it is where an element fulfils none of them, if of the first and the last of all one does, whatever the place is:
 
     sum k<8. [k < i] * exp(s(k))  +  sum k<8. [k > i] * exp(s(k))   >   0
+
+And a sum has the signs that its elements have, where it is written as two of which one is subtracted:
+
+    sum k. x(k)  -  sum k. [k > i] * x(k)   >=   0        for x >= 0
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from collections.abc import Sequence
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
+from hlo_verify.limits import allows
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import build
 from hlo_verify.terms.finite import at_ends_and_conditions
@@ -30,15 +35,49 @@ def is_positive_together(p: Poly) -> bool:
     elements."""
     if any(c < 0 or signs.of_product(mono) & (signs.NEGATIVE | signs.BEYOND) for mono, c in p.items):
         return False
-    groups: dict[tuple[int, ...], list[Addend]] = defaultdict(list)
-    for mono, c in p.items:
-        sums = [a for a, n in mono if n == 1 and isinstance(a, Read) and a.tensor.kind == "sum" and a.tensor.bound]
-        if len(sums) == 1:
-            groups[tuple(v.size for v in sums[0].tensor.bound)].append((mono, c, sums[0]))
-    found = any(len(group) > 1 and _is_positive(*_element(group)) for group in groups.values())
+    found = any(len(group) > 1 and _is_positive(*_element(group)) for group in _groups(p)[0])
     if found:
         used("sums that are positive together")
     return found
+
+
+def signs_together(p: Poly) -> int:
+    """The signs that a term may have by what its sums over equal ranges are, element by element."""
+    groups, total = _groups(p)
+    if not any(len({c > 0 for _, c, _ in group}) > 1 for group in groups):
+        return signs.REAL
+    if not allows("expanded_terms", max(map(len, groups))):
+        return signs.REAL
+    for group in groups:
+        each = _with_common(_element(group)[1])
+        while (both := each | signs.ADDED[each][each]) != each:
+            each = both
+        total = signs.ADDED[total][each]
+    if not total & signs.NEGATIVE or not total & signs.POSITIVE:
+        used("sums that have a sign together")
+    return total
+
+
+def _with_common(p: Poly) -> int:
+    """The signs that a term may have: those of the factors that all its products have, and of the rest, as of
+    `x - x*y` for a y of 0 or 1."""
+    common = tuple(item for item in p.items[0][0] if all(item in mono for mono, _ in p.items)) if p.items else ()
+    rest = build({tuple(item for item in mono if item not in common): c for mono, c in p.items})
+    return signs.MULTIPLIED[signs.of_product(common)][signs.of(rest)] if common else signs.of(p)
+
+
+def _groups(p: Poly) -> tuple[list[list[Addend]], int]:
+    """The addends of a term that have a sum as a factor, by what it goes through; and the signs of the others."""
+    groups: dict[tuple[int, ...], list[Addend]] = defaultdict(list)
+    others = signs.ZERO
+    for mono, c in p.items:
+        sums = [a for a, n in mono if n == 1 and isinstance(a, Read) and a.tensor.kind == "sum" and a.tensor.bound]
+        if len(sums) == 1:
+            groups[tuple(v.size for v in _opened(sums[0])[0])].append((mono, c, sums[0]))
+        else:
+            own = signs.of_product(mono)
+            others = signs.ADDED[others][signs.MULTIPLIED[own][signs.POSITIVE if c > 0 else signs.NEGATIVE]]
+    return list(groups.values()), others
 
 
 def _is_positive(bound: Sequence[Var], element: Poly) -> bool:
@@ -63,17 +102,34 @@ def one_is_positive(bound: Sequence[Var], element: Poly) -> bool:
 def _element(group: Sequence[Addend]) -> tuple[tuple[Var, ...], Poly]:
     """The variables that the sums bind, and what they add up for one value of these, each with the factors that it
     has."""
-    from hlo_verify.terms.definitions import unfold  # made of terms, whose signs are asked for
-    from hlo_verify.terms.products import expanded
+    from hlo_verify.terms.products import expanded  # made of terms, whose signs are asked for
     from hlo_verify.terms.substitution import substitute
 
     bound: tuple[Var, ...] = ()
     total: dict[Monomial, Number] = {}
     for mono, c, atom in group:
-        own, (body,) = unfold(atom)
-        bound = bound or tuple(own)
+        own, body = _opened(atom)
+        bound = bound or own
         there = substitute(body, {v: expr.of_var(w) for v, w in zip(own, bound, strict=True)})
         factors = make_poly(((tuple(item for item in mono if item[0] is not atom), c),))
         for product, k in expanded(factors, there).items:
             total[product] = total.get(product, 0) + k
     return bound, build(total)
+
+
+def _opened(atom: Read) -> tuple[tuple[Var, ...], Poly]:
+    """The variables that a sum goes through, the longest ranges first, and what it adds up: sums that are factors of
+    that are opened too, as `sum v. y(v) * sum w. x(v, w)`."""
+    from hlo_verify.terms.definitions import unfold  # made of terms, whose signs are asked for
+    from hlo_verify.terms.products import expanded
+
+    bound, (body,) = unfold(atom)
+    while len(body.items) == 1:
+        ((mono, c),) = body.items
+        inner = next((a for a, n in mono if n == 1 and isinstance(a, Read) and a.tensor.kind == "sum"), None)
+        if inner is None:
+            break
+        more, (each,) = unfold(inner)
+        bound = (*bound, *more)
+        body = expanded(make_poly(((tuple(item for item in mono if item[0] is not inner), c),)), each)
+    return tuple(sorted(bound, key=lambda v: -v.size)), body

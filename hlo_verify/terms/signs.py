@@ -76,6 +76,11 @@ def of(p: Poly) -> int:
 
             known[p] = found  # what is looked at may ask for this again
             found = narrowed(p, found)
+        if len(p.items) > 1 and found & NEGATIVE and found & POSITIVE and not found & BEYOND:
+            from hlo_verify.terms.shared_sums import signs_together  # likewise
+
+            known[p] = found
+            found &= signs_together(p)
         if found == ZERO | POSITIVE:
             from hlo_verify.terms.attained import counts_the_best  # made of terms, as is all that it looks at
             from hlo_verify.terms.shared_sums import is_positive_together

@@ -18,10 +18,12 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra, finite, guards, signs, sums
 from hlo_verify.terms.extrema import reduce_extremum
-from hlo_verify.terms.functions import EXPONENTIAL, INFINITY
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, real
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, tensor
-from tests.support.lowering import floats
+from tests.support.lowering import Placed, floats
+
+SIZE = 4
 
 
 def among(k: Index, i: Index, lo: int | None, hi: int | None) -> Poly:
@@ -94,3 +96,62 @@ def test_gradients_of_a_loss_among_all_other_rows(wrong: str | None) -> None:
     split = jax.shard_map(local, mesh=mesh, in_specs=(P(), P()), out_specs=P(), check_vma=False)
     found = hlo_verify.check(reference, split, *floats((2, 2), (4, 2)))
     assert found.verdict is (Verdict.REFUTED if wrong else Verdict.PROVED)
+
+
+Element = Callable[[Index], Poly]
+OF_ONE: dict[str, tuple[Element, Element, int, int, bool]] = {
+    "some of them": (lambda k: size_of("x", k), lambda k: size_of("x", k), 1, SIZE, True),
+    "less than some of them": (lambda k: size_of("x", k), lambda k: size_of("x", k), -1, SIZE, False),
+    "twice some of them": (lambda k: size_of("x", k), lambda k: algebra.scale(size_of("x", k), 2), 1, SIZE, False),
+    "half of some of them": (lambda k: algebra.scale(size_of("x", k), 2), lambda k: size_of("x", k), 1, SIZE, True),
+    "some of others": (lambda k: size_of("x", k), lambda k: size_of("y", k), 1, SIZE, False),
+    "what may be negative": (lambda k: value_of("x", k), lambda k: value_of("x", k), 1, SIZE, False),
+    "of fewer": (lambda k: size_of("x", k), lambda k: size_of("x", k), 1, SIZE - 1, False),
+}
+"""All of some elements, what is subtracted of some, how often, of how many, and whether nothing is negative."""
+
+
+ELEMENTS = {name: tensor("argument", name, "f32", (SIZE,)) for name in "xyz"}
+
+
+def value_of(name: str, k: Index) -> Poly:
+    return algebra.read(ELEMENTS[name], (k,))
+
+
+def size_of(name: str, k: Index) -> Poly:
+    return apply(real("abs"), (value_of(name, k),))
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+def test_what_is_left_of_elements_has_their_sign(name: str) -> None:
+    whole, part, times, count, is_known = OF_ONE[name]
+    i, v, w = expr.fresh("i", SIZE), expr.fresh("v", SIZE), expr.fresh("w", count)
+    some = algebra.multiply(among(expr.of_var(w), expr.of_var(i), 1, None), part(expr.of_var(w)))
+    left = algebra.subtract(sums.reduce_sum([v], whole(expr.of_var(v))), sums.reduce_sum([w], some))
+    found = signs.of(algebra.scale(left, times))
+    assert found == (
+        signs.ZERO | signs.POSITIVE if is_known else signs.NEGATIVE | signs.ZERO if times < 0 else signs.REAL
+    )
+    more = signs.of(algebra.add(left, algebra.scale(apply(EXPONENTIAL, (value_of("z", expr.of_var(i)),)), 3)))
+    assert (more == signs.POSITIVE) is (is_known or times < 0)
+
+
+def test_classes_that_are_counted_one_by_one() -> None:
+    """Logarithms of shares by class: each class is all rows, less those of the others."""
+
+    def shares(count: jax.Array) -> jax.Array:
+        return jnp.log((count + 1) / (count + 1).sum(1, keepdims=True))
+
+    def reference(x: jax.Array, y: jax.Array) -> jax.Array:
+        return shares(jnp.stack([(x * (y == c)[:, None]).sum(0) for c in range(2)]))
+
+    def local(x: jax.Array, y: jax.Array, wrong: bool = False) -> jax.Array:
+        count = lax.psum(jax.nn.one_hot(y, 2).T @ x, "x") + (0.5 if wrong else 1)
+        return jnp.log(count) - jnp.log(count.sum(1))[:, None]
+
+    arguments = [jax.ShapeDtypeStruct((8, 3), "float32"), jax.ShapeDtypeStruct((8,), "int32")]
+    placed = Placed(AbstractMesh((2,), ("x",)), (P("x"), P("x")), P(), arguments)
+    for wrong in (False, True):
+        pair = placed.pair(reference, lambda x, y, wrong=wrong: local(x, y, wrong))  # type: ignore[misc]
+        report = hlo_verify.verify(*pair, refute=False, assume={"x": (0.0, 10.0), "y": (0, 2)})
+        assert (report.verdict is Verdict.PROVED) is not wrong

@@ -24,6 +24,7 @@ import tests.support.order_laws
 import tests.support.piecewise_laws
 import tests.support.ring_laws
 import tests.support.shared_operand_laws
+import tests.support.sign_laws
 import tests.support.truth_laws
 import tests.support.whole_laws  # noqa: F401 (registers instances)
 from hlo_verify.memory import Memory
@@ -154,6 +155,7 @@ WITHOUT = {
     "sign of a variance": Without("if signs.of(spread) & ~(signs.ZERO | signs.POSITIVE):", "if False:"),
     "conditions side by side": Without("start == found[-1][1] + 1", "start > found[-1][1]"),
     "sums that are positive together": Without("_is_positive(*_element(group))", "True"),
+    "sums that have a sign together": Without("_with_common(_element(group)[1])", "signs.ZERO | signs.POSITIVE"),
     "sums that are positive somewhere": Without("one_is_positive(bound, body)", "True"),
 }
 
