@@ -49,8 +49,7 @@ def absorbed(p: Poly, held: Held) -> Poly:
         numbers = numbers_of(mono)
         if any(_is_nothing(atom, (*held, *left)) for atom, _ in numbers):
             continue
-        if all(_is_number(atom, held) for atom, _ in numbers):
-            left = [atom for atom in left if not any(is_sum_under(a, atom) for a, _ in numbers)]
+        left = [atom for atom in left if not vanishes_without(numbers, atom, held)]
         rest = tuple(item for item in mono if not item[0].boolean or item[0] in left)
         terms[rest] = terms.get(rest, 0) + c
     return algebra.build(terms)
@@ -62,12 +61,15 @@ def is_surely(truth: Poly, held: Held) -> bool:
 
 
 def where_positive(p: Poly) -> Poly | None:
-    """Where a sum of positive numbers, each under conditions, is one of anything, and not 0; None of other terms."""
+    """Where a sum of positive numbers, each under conditions, is one of anything and under what holds, and not 0;
+    None of other terms."""
     if len(p.items) != 1 or p.items[0][1] <= 0:
         return None
     ((product, _),) = p.items
+    outside = tuple(item for item in product if item[0].boolean)
     sums = [atom for atom, n in product if is_open_sum(atom) and n == 1]
-    if len(sums) != 1 or signs.of_product(tuple(item for item in product if item[0] is not sums[0])) != signs.POSITIVE:
+    others = tuple(item for item in numbers_of(product) if item[0] not in sums)
+    if len(sums) != 1 or signs.of_product(others) != signs.POSITIVE:
         return None
     bound, (body,) = unfold(sums[0])
     if sums[0].doubt or len(body.items) != 1 or body.items[0][1] <= 0 or not all(v.size for v in bound):
@@ -76,7 +78,8 @@ def where_positive(p: Poly) -> Poly | None:
     conditions = tuple(item for item in mono if item[0].boolean)
     if not conditions or signs.of_product(numbers_of(mono)) != signs.POSITIVE:
         return None
-    return reduce_boolean("or", bound, make_poly(((conditions, 1),)))
+    of_any = reduce_boolean("or", bound, make_poly(((conditions, 1),)))
+    return algebra.multiply(make_poly(((outside, 1),)), of_any) if outside else of_any
 
 
 def is_sum_under(atom: Atom, asked: Atom) -> bool:
@@ -86,6 +89,13 @@ def is_sum_under(atom: Atom, asked: Atom) -> bool:
     _, (body,) = unfold(atom)
     held = [tuple(a for a, _ in mono if a.boolean) for mono, _ in body.items]
     return bool(held) and all(is_implied(asked, each) for each in held)
+
+
+def vanishes_without(numbers: Monomial, asked: Atom, held: Held) -> bool:
+    """Whether a product of numbers is 0 where a condition does not hold: some are sums of what is under conditions
+    wherever it holds alone, and so of nothing, and the others are numbers."""
+    under = [atom for atom, _ in numbers if is_sum_under(atom, asked)]
+    return bool(under) and all(atom in under or _is_number(atom, held) for atom, _ in numbers)
 
 
 def _is_nothing(atom: Atom, held: Held) -> bool:

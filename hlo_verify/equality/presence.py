@@ -131,13 +131,14 @@ def _element(atom: Atom | None) -> Read | None:
     return asked.atom if asked is not None and isinstance(asked.atom, Read) else None
 
 
-def same_by_presence(found: Poly, expected: Poly, same: Same, effort: Effort, held: Held = ()) -> bool:
+def same_by_presence(found: Poly, expected: Poly, same: Same, effort: Effort, held: Held = (), depth: int = 0) -> bool:
     """Whether two terms are the same where some of the truth values hold that they ask for, and where none does.
 
     Where none does, the logical one, `expected`, may divide by 0: nothing is asked of such inputs.
 
     Each time that they are told apart is a step of `effort`; by what an extremum is masked by, a third of the brief
-    ones, as what is compared then is long.
+    ones, as what is compared then is long. What is right is told apart by few: each second one within another counts
+    for one more.
     """
     if effort.left <= 0:
         return False
@@ -145,20 +146,24 @@ def same_by_presence(found: Poly, expected: Poly, same: Same, effort: Effort, he
     if found is expected:
         return True
     presence = next((each for p in (expected, found) for each in _masking(p)), None)
-    effort.left -= 1 if presence is None else limit_of("brief_steps") // 3
+    effort.left -= depth // 2 + (1 if presence is None else limit_of("brief_steps") // 3)
     if presence is None:
         presence = next((each for p in (found, expected) for each in _asked(p)), None)
     if presence is None:
         one, other = in_choices(found, held), in_choices(expected, held)
         if one is found and other is expected:
             return False
-        return one is other or same(one, other) or same_by_presence(one, other, same, effort, held)
+        return one is other or same(one, other) or same_by_presence(one, other, same, effort, held, depth + 1)
     for some in (True, False):
         if not some and _divides_by_none(expected, presence):
             continue  # there, the logical module has stepped outside of a domain
         here = (*held, *presence.condition) if some else held
         one, other = (in_choices(_where(p, presence, some), here) for p in (found, expected))
-        if one is not other and not same(one, other) and not same_by_presence(one, other, same, effort, here):
+        if (
+            one is not other
+            and not same(one, other)
+            and not same_by_presence(one, other, same, effort, here, depth + 1)
+        ):
             return False
     return True
 
