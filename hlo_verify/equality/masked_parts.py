@@ -45,7 +45,7 @@ from hlo_verify.terms.functions import (
 from hlo_verify.terms.guards import interval
 from hlo_verify.terms.idle import answer
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.no_number import occurs_in
+from hlo_verify.terms.no_number import occurs_in, written_out
 from hlo_verify.terms.places import with_values
 from hlo_verify.terms.products import total
 from hlo_verify.terms.sums import reduce_sum
@@ -98,7 +98,8 @@ class _Parts:
             if needed:
                 where = algebra.multiply(where, make_poly(((tuple((atom, 1) for atom in needed), 1),)))
             parts.append(algebra.expanded(where, product))
-        whole = total(*parts) if occurs_in(p) else algebra.add(*parts)
+        parts = [written_out(part) for part in parts]
+        whole = total(*parts) if any(map(occurs_in, (p, *parts))) else algebra.add(*parts)
         return absorbed(_less_logarithms(whole, held), held)
 
     def _where(self, mono: Monomial, held: Held, gone: frozenset[Atom]) -> Poly:
@@ -155,7 +156,7 @@ class _Parts:
 
     def _function(self, atom: Apply, held: Held) -> Poly | None:
         args = tuple(self.anew(arg, held) for arg in atom.args)
-        if atom.function == LOG and atom.doubt & INFINITE:
+        if atom.function == LOG and atom.doubt & INFINITE and atom.args[0] is not ZERO:
             return algebra.with_atoms(apply(LOG, args), lambda each: _logarithm(each, held))
         if atom.function == INVERSE:
             by_cases = _inverse_by_cases(args[0], held)

@@ -11,7 +11,7 @@ of them is not is asked like whether a truth value holds.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, permutations
 
@@ -31,9 +31,10 @@ from hlo_verify.terms.counts import range_of_count
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.extrema import reduce_boolean, reduce_extremum
-from hlo_verify.terms.functions import FINITE_PART, INFINITY, INVERSE, IS_ZERO, MAXIMUM, POSITIVE, ZERO_TIMES
+from hlo_verify.terms.functions import FINITE_PART, INFINITY, INVERSE, IS_ZERO, LOG, MAXIMUM, POSITIVE, ZERO_TIMES
 from hlo_verify.terms.guards import complement, interval_atom
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.no_number import written_out
 from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import (
@@ -75,6 +76,15 @@ class Presence:
         """That some of them hold, as conditions."""
         some = reduce_boolean("or", self.bound, self.held)
         return tuple(atom for atom, _ in some.items[0][0]) if is_product(some) else ()
+
+    @property
+    def opposite(self) -> tuple[Atom, ...]:
+        """That none of them does, as a condition, where a single one says so."""
+        asked = self.condition
+        if len(asked) != 1 or not isinstance(asked[0], Guard):
+            return ()
+        outside = [interval_atom(asked[0].form, *at) for at in complement(asked[0])]
+        return tuple(each for each in outside if isinstance(each, Guard)) if len(outside) == 1 else ()
 
     def is_in(self, bound: Sequence[Var], products: Sequence[Monomial]) -> bool:
         """Whether each of some products has one of them as a factor, for all values of the bound variables."""
@@ -157,7 +167,7 @@ def same_by_presence(found: Poly, expected: Poly, same: Same, effort: Effort, he
     for some in (True, False):
         if not some and _divides_by_none(expected, presence):
             continue  # there, the logical module has stepped outside of a domain
-        here = (*held, *presence.condition) if some else held
+        here = (*held, *(presence.condition if some else presence.opposite))
         one, other = (in_choices(_where(p, presence, some), here) for p in (found, expected))
         if (
             one is not other
@@ -359,7 +369,15 @@ def _where(p: Poly, presence: Presence, some: bool) -> Poly:
             inside = _inside(atom, presence, some)
             if inside is not None:
                 there[atom] = inside
-    return opened(rebuilt(p, there, {}))
+    there |= dict.fromkeys(_logarithms_of_nothing(p, there), algebra.scale(apply(INFINITY, ()), -1))
+    return opened(written_out(rebuilt(p, there, {})))
+
+
+def _logarithms_of_nothing(p: Poly, there: Mapping[Atom, Poly]) -> list[Atom]:
+    """The logarithms in a term that are of 0 once other atoms are replaced, if they may have been infinities for all
+    laws that it went through."""
+    logarithms = [a for a in atoms(p) if isinstance(a, Apply) and a.function == LOG and a.doubt & INFINITE]
+    return [a for a in logarithms if a.args[0] is not ZERO and rebuilt(a.args[0], there, {}) is ZERO]
 
 
 def _inside(atom: Read, presence: Presence, some: bool) -> Poly | None:

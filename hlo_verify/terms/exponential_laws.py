@@ -59,8 +59,8 @@ def vanishes(p: Poly) -> bool:
     return _infinite(p) < 0 and not _less_infinity(p).doubt & INFINITE
 
 
-def asked_of_infinity(function: Function, args: Arguments) -> Poly | None:
-    """`[a = 0]`, `[a is finite]` and the finite part of an infinity and something else that is a number: 0."""
+def infinity_is_not_zero(function: Function, args: Arguments) -> Poly | None:
+    """`[a = 0]` of an infinity and something else that is a number."""
     return ZERO if _infinite(args[0]) and not _less_infinity(args[0]).doubt else None
 
 

@@ -22,8 +22,8 @@ from hlo_verify.terms.clipping_laws import (
 from hlo_verify.terms.compared_counts import asked_of_reals
 from hlo_verify.terms.counts import asked_of_counts, truncated
 from hlo_verify.terms.exponential_laws import (
-    asked_of_infinity,
     by_cases,
+    infinity_is_not_zero,
     inverse_of_common,
     inverse_of_product,
     inverse_of_quotients,
@@ -215,7 +215,6 @@ CONDITIONS: dict[str, Predicate] = {
     "is_told": is_told,
     "is_of_roots": is_of_roots,
     "is_coarse": is_coarse,
-    "is_finite_part": lambda p: isinstance(p.atom, Apply) and p.atom.function == FINITE_PART,
     "is_number": lambda p: not p.doubt,
     "are_numbers": lambda p, q: not (p.doubt or q.doubt),
     "may_be_subtracted": may_be_subtracted,
@@ -295,7 +294,7 @@ TABLE = (
     Law(ABSOLUTE_CHOICE, "abs(p*a + -((1 + -p)*b))", "p*a + (1-p)*b", "a >= 0 and b >= 0", by=absolute_of_choice),
     Law("sign of what has one", "positive(a)", "1", "is_decided(a)", by=decided),
     Law("zero of what is one, or none", "zero(a)", "0", "is_told(a)", by=told),
-    Law("an infinity is not zero", "zero(a - infinity)", "0", by=asked_of_infinity),
+    Law("an infinity is not zero", "zero(a - infinity)", "0", by=infinity_is_not_zero),
     Law("positive factor of what is positive", "positive(a * b)", "positive(b)", "a > 0", by=positive_of_product),
     Law("positive factor of what is zero", "zero(a * b)", "zero(b)", "a > 0", by=zero_of_product),
     Law(POSITIVE_COMMON, "positive(a*b + a*c)", "positive(b + c)", "a > 0", by=positive_of_common),
@@ -354,9 +353,6 @@ TABLE = (
     Law("even power", "power(-a, n)", "power(a, n)", "n % 2 == 0"),
     Law("odd power", "power(-a, n)", "-power(a, n)", "n % 2 == 1"),
     Law("multiplication known by name", "multiply(a, b)", "a * b", "distributes(a, b)"),
-    Law("an infinity is not finite", "is_finite(a - infinity)", "0", by=asked_of_infinity),
-    Law("finite part of an infinity", "finite_part(a - infinity)", "0", by=asked_of_infinity),
-    Law("a finite part is finite", "is_finite(a)", "1", "is_finite_part(a)"),
     Law("finite part of a number", "finite_part(a)", "a", "is_number(a)"),
     Law("0 times a number", "zero_times(a)", "0*a", by=_zero_times),
     Law(NO_NUMBER, "f(nan, a)", "nan", functions=EITHER, by=extremum),

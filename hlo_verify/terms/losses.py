@@ -21,9 +21,8 @@ from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build
 from hlo_verify.terms.conditions import Case, Conditions, by_numbers, numbers_of
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import NAN, ZERO_TIMES
+from hlo_verify.terms.functions import ZERO_TIMES
 from hlo_verify.terms.machine import as_index
-from hlo_verify.terms.no_number import is_infinity
 from hlo_verify.terms.poles import are_implied
 from hlo_verify.terms.term import (
     ZERO,
@@ -228,7 +227,7 @@ def _with_zeros(result: Poly, lost: dict[Atom, list[Case]]) -> Poly:
         used("what vanishes is a number")
     terms: dict[Monomial, Number] = dict(without_zeros(result).items)
     for atom in sorted(lost, key=lambda atom: atom.uid):
-        zero = make_apply(NAN, ()) if is_infinity(atom) else make_apply(ZERO_TIMES, (of_atom(atom),))
+        zero = make_apply(ZERO_TIMES, (of_atom(atom),))
         where: dict[Monomial, Number] = {}
         for case in lost[atom]:
             for mono, c in case.condition().items:

@@ -18,7 +18,7 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.terms.addition import build, difference, plain
 from hlo_verify.terms.conditions import Conditions, is_side
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import INFINITY, INVERSE, LOG, NAN, Function
+from hlo_verify.terms.functions import INFINITY, INVERSE, LOG, NAN, ZERO_TIMES, Function
 from hlo_verify.terms.term import (
     ZERO,
     Apply,
@@ -56,6 +56,28 @@ def is_infinity(atom: Atom) -> bool:
     if not isinstance(atom, Apply):
         return False
     return atom.function == INFINITY or (atom.function in (INVERSE, LOG) and atom.args[0] is ZERO)
+
+
+def written_out(p: Poly) -> Poly:
+    """A term with NaN in the place of 0 times an infinity, in what functions are of too. It absorbs there, where that
+    has been one more addend."""
+    from hlo_verify.terms.products import with_atoms  # products ask for what is found here
+
+    return with_atoms(p, _of_infinity) if p.doubt & INFINITE else p
+
+
+def _of_infinity(atom: Atom) -> Poly | None:
+    if not isinstance(atom, Apply) or not atom.doubt & INFINITE:
+        return None
+    of = atom.args[0].atom if atom.function == ZERO_TIMES else None
+    if of is not None and is_infinity(of):
+        return nan()
+    args = tuple(map(written_out, atom.args))
+    if args == atom.args:
+        return None
+    from hlo_verify.terms.laws import apply  # laws are made of this
+
+    return apply(atom.function, args)
 
 
 def occurs_in(p: Poly) -> bool:

@@ -1,5 +1,5 @@
 """Attention that is merged from parts by the logarithms of their sums, which are minus infinity where a part is masked
-altogether: in four spellings, by what rows, lengths, keys and windows leave, and near misses."""
+altogether: in three spellings, by what rows, lengths, keys and windows leave, and near misses."""
 
 from __future__ import annotations
 
@@ -78,20 +78,13 @@ def by_logsumexp(part: Part) -> Array:
     return lax.psum(weight * (p @ part.values), "d") / lax.psum(weight, "d")
 
 
-def by_logsumexp_of_all(part: Part) -> Array:
-    here = jax.nn.logsumexp(part.scores, -1, keepdims=True)
-    p = jnp.where(part.left, jnp.exp(part.scores - here), 0.0)
-    whole = jax.nn.logsumexp(lax.all_gather(here, "d"), 0)
-    return lax.psum(jnp.exp(here - whole) * (p @ part.values), "d")
-
-
 def guarded(x: Array, value: float = 0.0) -> Array:
     return jnp.where(jnp.isneginf(x), value, x)
 
 
 RIGHT = [
-    *(("causal", merge) for merge in (by_softmax, told, by_logsumexp, by_logsumexp_of_all)),
-    *(("keys", merge) for merge in (by_softmax, told, by_logsumexp, by_logsumexp_of_all)),
+    *(("causal", merge) for merge in (by_softmax, told, by_logsumexp)),
+    *(("keys", merge) for merge in (by_softmax, told, by_logsumexp)),
     ("window", by_softmax),
     ("length", by_logsumexp),
     ("rows' lengths", told),
@@ -166,9 +159,18 @@ DIFFERENT: dict[str, tuple[Whole, Of]] = {
     "twice less once": (total, lambda t: jnp.exp(2 * t - t)),
     "always finite": (lambda s, b: jnp.ones(()), lambda t: jnp.isfinite(t).astype(float)),
     "never minus infinity": (lambda s, b: jnp.zeros(()), lambda t: (t == -INF).astype(float)),
+    "of nothing, more than once": (
+        lambda s, b: jnp.maximum(jnp.log(jnp.where(b.any(), total(s, b), 1.0)), 0.0),
+        lambda t: jnp.maximum(3 * t - 2 * t, 0.0),
+    ),
     "never no number": (lambda s, b: jnp.zeros(()), lambda t: jnp.isnan(t - t).astype(float)),
     "the other way round": (lambda s, b: jnp.where(b.any(), 1 / total(s, b), 0.0), lambda t: jnp.exp(-t)),
 }
+
+
+def log_total(s: Array, b: Array) -> Array:
+    """The same without a maximum, which laws take for a number: `3*t - 2*t` is t."""
+    return jnp.log(lax.psum(total(s, b), "d"))
 
 
 def of_logarithm(reference: Whole, of: Of) -> Verdict:
@@ -185,3 +187,21 @@ def test_what_is_made_of_a_logarithm(name: str) -> None:
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_what_differs_where_nothing_is_left_is_not_proved(name: str) -> None:
     assert of_logarithm(*DIFFERENT[name]) is not Verdict.PROVED
+
+
+@pytest.mark.parametrize("name", [name for name in DIFFERENT if name != "more than once"])
+def test_what_a_logarithm_of_numbers_alone_differs_in_is_not_proved(name: str) -> None:
+    assert of_logarithm(*DIFFERENT[name], log_total) is not Verdict.PROVED
+
+
+def test_an_exponential_of_a_logarithm_of_nothing_is_divided_by() -> None:
+    def reference(s: Array, b: Array) -> Array:
+        return jnp.where(b.any(), jnp.exp(-whole(s, b)) * s.sum(), 0.0)
+
+    def on_device(s: Array, b: Array) -> Array:
+        is_any = lax.psum(b.any().astype(jnp.int32), "d") > 0
+        return jnp.exp(-log_total(s, b)) * jnp.where(is_any, lax.psum(s.sum(), "d"), 0.0)
+
+    split = jax.shard_map(on_device, mesh=MESH, in_specs=P("d"), out_specs=P(), check_vma=False)
+    shapes = (jax.ShapeDtypeStruct((8,), jnp.float32), jax.ShapeDtypeStruct((8,), jnp.bool_))
+    assert hlo_verify.check(reference, split, *shapes, refute=False).verdict is not Verdict.PROVED

@@ -81,6 +81,7 @@ ALLOWED = (
     "hlo_verify.program.element_types",
     "hlo_verify.program.sharding",
     "hlo_verify.program.mesh",
+    "hlo_verify.program.library_calls",
     "hlo_verify.program.op_families",
     "hlo_verify.program.preconditions",
     "hlo_verify.program.allowed_values",
