@@ -82,6 +82,11 @@ def where_positive(p: Poly) -> Poly | None:
     return algebra.multiply(make_poly(((outside, 1),)), of_any) if outside else of_any
 
 
+def conditions_of(truth: Poly) -> Held:
+    """The conditions that a truth value is the product of; none where it is another term."""
+    return tuple(atom for atom, _ in truth.items[0][0]) if truths.is_product(truth) else ()
+
+
 def is_sum_under(atom: Atom, asked: Atom) -> bool:
     """Whether an atom is a sum of what is under conditions wherever another condition holds alone."""
     if not is_open_sum(atom):

@@ -17,7 +17,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from hlo_verify.equality.implied import Held, absorbed, is_sum_under, is_surely, vanishes_without, where_positive
+from hlo_verify.equality.implied import (
+    Held,
+    absorbed,
+    conditions_of,
+    is_sum_under,
+    is_surely,
+    vanishes_without,
+    where_positive,
+)
 from hlo_verify.equality.opening import is_open_sum, opened
 from hlo_verify.equality.summands import SpentError, Steps
 from hlo_verify.equality.where_numbers import MASKS, where_number
@@ -29,12 +37,10 @@ from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.functions import (
-    ABS,
     EQUAL,
     EXPONENTIAL,
     FINITE_PART,
     INFINITE_EXPONENTIAL,
-    INFINITY,
     INVERSE,
     IS_FINITE,
     IS_ZERO,
@@ -45,7 +51,7 @@ from hlo_verify.terms.functions import (
 from hlo_verify.terms.guards import interval
 from hlo_verify.terms.idle import answer
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.no_number import occurs_in, written_out
+from hlo_verify.terms.no_number import infinity, occurs_in, with_nan
 from hlo_verify.terms.places import with_values
 from hlo_verify.terms.products import total
 from hlo_verify.terms.sums import reduce_sum
@@ -62,7 +68,6 @@ from hlo_verify.terms.term import (
     make_poly,
     of_atom,
 )
-from hlo_verify.terms.truths import is_product
 
 
 def in_choices(p: Poly, held: Held = ()) -> Poly:
@@ -98,7 +103,7 @@ class _Parts:
             if needed:
                 where = algebra.multiply(where, make_poly(((tuple((atom, 1) for atom in needed), 1),)))
             parts.append(algebra.expanded(where, product))
-        parts = [written_out(part) for part in parts]
+        parts = list(map(with_nan, parts))
         whole = total(*parts) if any(map(occurs_in, (p, *parts))) else algebra.add(*parts)
         return absorbed(_less_logarithms(whole, held), held)
 
@@ -121,11 +126,9 @@ class _Parts:
             where = where_positive(self.anew(atom.args[0], held))
             if where is not None:
                 return absorbed(where if atom.function == POSITIVE else algebra.logical_not(where), held)
-        asked, of_infinity = _asked_of(atom)
+        asked = atom.args[0].atom if atom.function == IS_FINITE else None
         known = self._choice(asked) if asked is not None and asked in gone else None
-        if known is None:
-            return self._image(atom, held)
-        return absorbed(algebra.logical_not(known[0]) if of_infinity else known[0], held)
+        return self._image(atom, held) if known is None else absorbed(known[0], held)
 
     def _value(self, p: Poly, held: Held, gone: frozenset[Atom]) -> Poly:
         """What a guard takes for an integer: a condition, or a number."""
@@ -163,8 +166,8 @@ class _Parts:
             if by_cases is not None:
                 return by_cases
         if atom.function == EQUAL:
-            for infinity, other in (args, args[::-1]):
-                told = _equal(infinity, other)
+            for one, other in (args, args[::-1]):
+                told = _equal(one, other)
                 if told is not None:
                     return absorbed(told, held)
         function = EXPONENTIAL if atom.function == INFINITE_EXPONENTIAL else atom.function
@@ -184,14 +187,14 @@ class _Parts:
         known = self._choice(atom) if atom.doubt & INFINITE else None
         if known is None:
             return None
-        where, infinity = known
-        return algebra.select(absorbed(where, held), apply(FINITE_PART, (of_atom(atom),)), infinity)
+        where, otherwise = known
+        return algebra.select(absorbed(where, held), apply(FINITE_PART, (of_atom(atom),)), otherwise)
 
     def _choice(self, atom: Atom) -> tuple[Poly, Poly] | None:
         """Where an extremum is a number, and the infinity that it is anywhere else; None of other atoms."""
         if atom not in self._known:
             found = where_number(of_atom(atom))
-            self._known[atom] = None if found is None else (found[0], algebra.scale(apply(INFINITY, ()), found[1]))
+            self._known[atom] = None if found is None else (found[0], infinity(found[1]))
         return self._known[atom]
 
 
@@ -222,24 +225,18 @@ def _logarithm(atom: Atom, held: Held) -> Poly | None:
     """The logarithm of a sum of positive numbers under conditions: minus infinity where none of them holds."""
     if not isinstance(atom, Apply) or atom.function != LOG:
         return None
-    infinity = algebra.scale(apply(INFINITY, ()), -1)
     if atom.args[0] is ZERO:
-        return infinity
+        return infinity(-1)
     where = where_positive(atom.args[0])
     if where is None:
         return None
-    of = absorbed(atom.args[0], (*held, *_conditions(where)))
-    return algebra.select(absorbed(where, held), apply(FINITE_PART, (apply(LOG, (of,)),)), infinity)
+    of = absorbed(atom.args[0], (*held, *conditions_of(where)))
+    return algebra.select(absorbed(where, held), apply(FINITE_PART, (apply(LOG, (of,)),)), infinity(-1))
 
 
-def _conditions(truth: Poly) -> Held:
-    """The conditions that a truth value is the product of; none where it is another term."""
-    return tuple(atom for atom, _ in truth.items[0][0]) if is_product(truth) else ()
-
-
-def _equal(infinity: Poly, other: Poly) -> Poly | None:
-    """Whether a choice between a number and an infinity is an infinity; None of other terms."""
-    sign = next((k for k in (-1, 1) if infinity is algebra.scale(apply(INFINITY, ()), k)), None)
+def _equal(one: Poly, other: Poly) -> Poly | None:
+    """Whether an infinity and a choice between a number and one are equal; None of other terms."""
+    sign = next((k for k in (-1, 1) if one is infinity(k)), None)
     found = None if sign is None else where_number(other)
     if found is None:
         return None
@@ -341,7 +338,7 @@ def _needed(numbers: Monomial, held: Held) -> Held:
     if not any(atom.doubt for atom, _ in numbers):
         return ()
     sums = (where_positive(of_atom(atom)) for atom, _ in numbers if is_open_sum(atom))
-    asked = dict.fromkeys(atom for where in sums if where is not None for atom in _conditions(where))
+    asked = dict.fromkeys(atom for where in sums if where is not None for atom in conditions_of(where))
     return tuple(atom for atom in asked if atom not in held and vanishes_without(numbers, atom, held))
 
 
@@ -359,18 +356,3 @@ def _vanishing_at_infinity(numbers: Monomial) -> Iterator[Atom]:
                 extremum = mono[0][0] if len(mono) == 1 and mono[0][1] == 1 else None
                 if isinstance(extremum, Read) and c * MASKS.get(extremum.tensor.kind, 0) < 0:
                     yield extremum
-
-
-def _asked_of(atom: Apply) -> tuple[Atom | None, bool]:
-    """The extremum of which a condition asks whether it is the infinity that masks, and whether it holds where it is;
-    None of other conditions."""
-    if atom.function == IS_FINITE:
-        return atom.args[0].atom, False
-    infinity = apply(INFINITY, ())
-    for one, other in (atom.args, atom.args[::-1]) if atom.function == EQUAL else ():
-        asked = other.atom
-        if isinstance(asked, Apply) and asked.function == ABS and one is infinity:
-            return asked.args[0].atom, True
-        if isinstance(asked, Read) and one is algebra.scale(infinity, MASKS.get(asked.tensor.kind, 0)):
-            return asked, True
-    return None, False

@@ -19,8 +19,8 @@ from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra
 from hlo_verify.terms.bounds import types, within
 from hlo_verify.terms.definitions import unfold
-from hlo_verify.terms.functions import ELEMENT, EXTREMA, INFINITY
-from hlo_verify.terms.laws import apply
+from hlo_verify.terms.functions import ELEMENT, EXTREMA
+from hlo_verify.terms.no_number import infinity
 from hlo_verify.terms.steps import pieces
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Poly, Read, Tensor, make_apply, number, of_atom
@@ -118,4 +118,4 @@ def _element(p: Poly) -> Poly:
 def _neutral(kind: str) -> Poly:
     if kind == "product":
         return ONE
-    return algebra.scale(apply(INFINITY, ()), -1 if kind == "max" else 1)
+    return infinity(-1 if kind == "max" else 1)

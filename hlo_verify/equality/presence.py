@@ -17,7 +17,7 @@ from itertools import islice, permutations
 
 from hlo_verify.equality.divided import where_divided
 from hlo_verify.equality.effort import Effort
-from hlo_verify.equality.implied import Held, is_any_implied
+from hlo_verify.equality.implied import Held, conditions_of, is_any_implied
 from hlo_verify.equality.masked_parts import in_choices
 from hlo_verify.equality.opening import is_open_sum, opened
 from hlo_verify.equality.where_numbers import MASKS, where_number
@@ -31,10 +31,10 @@ from hlo_verify.terms.counts import range_of_count
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.extrema import reduce_boolean, reduce_extremum
-from hlo_verify.terms.functions import FINITE_PART, INFINITY, INVERSE, IS_ZERO, LOG, MAXIMUM, POSITIVE, ZERO_TIMES
+from hlo_verify.terms.functions import FINITE_PART, INVERSE, IS_ZERO, LOG, MAXIMUM, POSITIVE, ZERO_TIMES
 from hlo_verify.terms.guards import complement, interval_atom
 from hlo_verify.terms.laws import apply
-from hlo_verify.terms.no_number import written_out
+from hlo_verify.terms.no_number import infinity, with_nan
 from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import (
@@ -74,8 +74,7 @@ class Presence:
     @property
     def condition(self) -> tuple[Atom, ...]:
         """That some of them hold, as conditions."""
-        some = reduce_boolean("or", self.bound, self.held)
-        return tuple(atom for atom, _ in some.items[0][0]) if is_product(some) else ()
+        return conditions_of(reduce_boolean("or", self.bound, self.held))
 
     @property
     def opposite(self) -> tuple[Atom, ...]:
@@ -83,7 +82,7 @@ class Presence:
         asked = self.condition
         if len(asked) != 1 or not isinstance(asked[0], Guard):
             return ()
-        outside = [interval_atom(asked[0].form, *at) for at in complement(asked[0])]
+        outside = _outside(asked[0])
         return tuple(each for each in outside if isinstance(each, Guard)) if len(outside) == 1 else ()
 
     def is_in(self, bound: Sequence[Var], products: Sequence[Monomial]) -> bool:
@@ -120,8 +119,7 @@ class Presence:
         """Whether one of them holds wherever a condition does not."""
         if not isinstance(atom, Guard):
             return False
-        outside = [interval_atom(atom.form, *at) for at in complement(atom)]
-        return all(isinstance(each, Guard) and self.has(each) for each in outside)
+        return all(isinstance(each, Guard) and self.has(each) for each in _outside(atom))
 
     def _over(self, bound: Sequence[Var]) -> Iterator[set[Atom]]:
         """The conditions of one of them, over some of those variables."""
@@ -131,6 +129,11 @@ class Presence:
                 there = algebra.substitute(self.held, mapping)
                 if len(there.items) == 1 and there.items[0][1] == 1:
                     yield {atom for atom, _ in there.items[0][0]}
+
+
+def _outside(guard: Guard) -> list[Guard | bool]:
+    """Where a guard does not hold: on one side, or on either."""
+    return [interval_atom(guard.form, *at) for at in complement(guard)]
 
 
 def _element(atom: Atom | None) -> Read | None:
@@ -155,6 +158,10 @@ def same_by_presence(found: Poly, expected: Poly, same: Same, effort: Effort, he
     found, expected = (_of_counts(p) for p in where_divided(opened(found), opened(expected)))
     if found is expected:
         return True
+
+    def agree(one: Poly, other: Poly, held: Held) -> bool:
+        return one is other or same(one, other) or same_by_presence(one, other, same, effort, held, depth + 1)
+
     presence = next((each for p in (expected, found) for each in _masking(p)), None)
     effort.left -= depth // 2 + (1 if presence is None else limit_of("brief_steps") // 3)
     if presence is None:
@@ -163,17 +170,13 @@ def same_by_presence(found: Poly, expected: Poly, same: Same, effort: Effort, he
         one, other = in_choices(found, held), in_choices(expected, held)
         if one is found and other is expected:
             return False
-        return one is other or same(one, other) or same_by_presence(one, other, same, effort, held, depth + 1)
+        return agree(one, other, held)
     for some in (True, False):
         if not some and _divides_by_none(expected, presence):
             continue  # there, the logical module has stepped outside of a domain
         here = (*held, *(presence.condition if some else presence.opposite))
         one, other = (in_choices(_where(p, presence, some), here) for p in (found, expected))
-        if (
-            one is not other
-            and not same(one, other)
-            and not same_by_presence(one, other, same, effort, here, depth + 1)
-        ):
+        if not agree(one, other, here):
             return False
     return True
 
@@ -363,14 +366,13 @@ def _where(p: Poly, presence: Presence, some: bool) -> Poly:
         elif not some and presence.lacks(atom):
             there[atom] = ONE
         elif (masked := _masked_by(atom)) is not None and masked[0].is_same(presence):
-            infinity = algebra.scale(apply(INFINITY, ()), masked[1])
-            there[atom] = apply(FINITE_PART, (of_atom(atom),)) if some else infinity
+            there[atom] = apply(FINITE_PART, (of_atom(atom),)) if some else infinity(masked[1])
         elif isinstance(atom, Read):
             inside = _inside(atom, presence, some)
             if inside is not None:
                 there[atom] = inside
-    there |= dict.fromkeys(_logarithms_of_nothing(p, there), algebra.scale(apply(INFINITY, ()), -1))
-    return opened(written_out(rebuilt(p, there, {})))
+    there |= dict.fromkeys(_logarithms_of_nothing(p, there), infinity(-1))
+    return opened(with_nan(rebuilt(p, there, {})))
 
 
 def _logarithms_of_nothing(p: Poly, there: Mapping[Atom, Poly]) -> list[Atom]:

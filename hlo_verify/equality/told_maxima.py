@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
+from hlo_verify.equality.best_elements import BEST
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.extrema import reduce_extremum
-from hlo_verify.terms.functions import INFINITY
-from hlo_verify.terms.laws import apply
 from hlo_verify.terms.machine import own_value
+from hlo_verify.terms.no_number import infinity
 from hlo_verify.terms.rebuilding import rebuilt
 from hlo_verify.terms.term import Atom, Guard, Poly, Read, of_atom
-
-BEST = {"argmax": "max", "argmin": "min"}
 
 
 def with_told_maxima(p: Poly, conditions: Iterable[Guard]) -> Poly:
@@ -51,7 +49,7 @@ def _greatest(best: Read, place: Index) -> tuple[Atom, Poly] | None:
     that may be no numbers, where an initial one may be the best, and of other indices than places."""
     extremum = BEST[best.tensor.kind]
     bound, (value, index, first, _) = unfold(best)
-    worst = algebra.scale(apply(INFINITY, ()), -1 if extremum == "max" else 1)
+    worst = infinity(-1 if extremum == "max" else 1)
     if len(bound) != 1 or value.doubt or first is not worst:  # integers have a least one
         return None
     (v,) = bound

@@ -30,6 +30,7 @@ from hlo_verify.terms.extreme_places import cases_of, is_of_places, without_idle
 from hlo_verify.terms.functions import EXTREMA, INFINITY, MAXIMUM, MINIMUM, POSITIVE, Function
 from hlo_verify.terms.guards import Bound
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.no_number import infinity
 from hlo_verify.terms.places import with_values
 from hlo_verify.terms.steps import pieces
 from hlo_verify.terms.term import (
@@ -289,7 +290,7 @@ class Writing:
         bound, (value, index, first, _) = unfold(best)
         if dtype == "i1":
             return self._first_that_holds(best)
-        worst = algebra.scale(apply(INFINITY, ()), -1 if kind == "argmax" else 1)
+        worst = infinity(-1 if kind == "argmax" else 1)
         if self.poly(first) is not worst:  # integers have a least one
             return None
         values: dict[int, Poly] = {}

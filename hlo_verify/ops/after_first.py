@@ -19,7 +19,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from hlo_verify.equality.briefly import equal_briefly
 from hlo_verify.index import expr
 from hlo_verify.ops.running import Closing
-from hlo_verify.ops.skipping import minus_infinity
 from hlo_verify.ops.values import Value
 from hlo_verify.program.ir import Op
 from hlo_verify.session import Session
@@ -27,6 +26,7 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.finite import if_unknown_may_be
 from hlo_verify.terms.functions import EXPONENTIAL, MAXIMUM
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.no_number import infinity
 from hlo_verify.terms.term import ONE, Poly
 
 Ends = dict[int, Value]
@@ -59,7 +59,7 @@ def last_values(
         return ends
     at_first = {found.t: expr.constant(0)}
     if not all(
-        found.initial[m].term is minus_infinity() and finite.surely(algebra.substitute(found.seen[m], at_first))
+        found.initial[m].term is infinity(-1) and finite.surely(algebra.substitute(found.seen[m], at_first))
         for m in later
     ):
         return None

@@ -21,8 +21,9 @@ from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, positi
 from hlo_verify.program.element_types import INTEGER_RANGES, is_float
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra
-from hlo_verify.terms.functions import INFINITY, NAN
+from hlo_verify.terms.functions import NAN
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.no_number import infinity
 from hlo_verify.terms.term import Poly, Tensor, mix, next_uid, number
 
 
@@ -111,7 +112,7 @@ def literal(value: Any, dtype: str) -> Poly:
         return number(int(value))
     x = float(value)
     if math.isinf(x):
-        return algebra.scale(apply(INFINITY, ()), 1 if x > 0 else -1)
+        return infinity(1 if x > 0 else -1)
     if math.isnan(x):
         return apply(NAN, ())
     return number(Fraction(x))

@@ -21,11 +21,11 @@ from hlo_verify.ops.matching import Match, matched_loop
 from hlo_verify.ops.pipelining import piped_loop
 from hlo_verify.ops.running import Closing
 from hlo_verify.ops.running_maxima import Instead, Maxima
-from hlo_verify.ops.skipping import minus_infinity
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, as_index, factor, lighten
 from hlo_verify.program.ir import Op, operations
 from hlo_verify.program.op_families import communicates
 from hlo_verify.terms import algebra, guards
+from hlo_verify.terms.no_number import infinity
 from hlo_verify.terms.term import Poly
 
 SHORT = 4
@@ -129,7 +129,7 @@ def _closed_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> l
             return after_first.last_values(op, closing, maxima, first, context.session)
 
         if is_around(op):
-            ends = with_numbers([k for k, value in enumerate(args) if value.term is minus_infinity()])
+            ends = with_numbers([k for k, value in enumerate(args) if value.term is infinity(-1)])
             if ends is not None:
                 return ends
         plain = closing(maxima=_maxima(op, around, turn))

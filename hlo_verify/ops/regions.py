@@ -26,8 +26,9 @@ from hlo_verify.program.ir import Function, Op, TensorType, taken_from_outside
 from hlo_verify.program.op_families import is_one_expression
 from hlo_verify.terms import algebra, extrema, sums
 from hlo_verify.terms.doubts import UNDEFINED
-from hlo_verify.terms.functions import EXTREMA, INFINITY
+from hlo_verify.terms.functions import EXTREMA
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.no_number import infinity
 from hlo_verify.terms.term import ONE, ZERO, Poly, Tensor, make_read, mix, next_uid, number, of_atom
 
 MONOIDS = {"add": "sum", "multiply": "product", "maximum": "max", "minimum": "min", "and": "and", "or": "or"}
@@ -182,7 +183,7 @@ def neutral(reducer: str, dtype: str) -> Poly:
     """What a recognised monoid leaves everything as it is with; infinities where no finite number does."""
     if reducer in ("max", "min"):
         if is_float(dtype):
-            return algebra.scale(apply(INFINITY, ()), -1 if reducer == "max" else 1)
+            return infinity(-1 if reducer == "max" else 1)
         return number(integer_range(dtype)[0 if reducer == "max" else 1])
     return ZERO if reducer in ("sum", "or") else ONE
 

@@ -22,7 +22,6 @@ from hlo_verify.equality.briefly import equal_briefly
 from hlo_verify.equality.opening import ingredients
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
-from hlo_verify.ops.skipping import minus_infinity
 from hlo_verify.ops.values import Value, position_var, positions
 from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Op, TensorType
@@ -33,6 +32,7 @@ from hlo_verify.terms.definitions import at_places
 from hlo_verify.terms.doubts import INFINITE, UNDEFINED
 from hlo_verify.terms.functions import EXPONENTIAL, INFINITE_EXPONENTIAL
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.no_number import infinity
 from hlo_verify.terms.steps import steps
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Poly, Read, Tensor, make_poly, tensor
 
@@ -59,7 +59,7 @@ class RunningMaximum:
         if self.starts_from_least:
             at_first, later = guards.interval(turn, None, 0), guards.interval(turn, 1, None)
             number = algebra.multiply(later, self.number_at(turn).term)
-            return Value(self.type, algebra.add(number, algebra.multiply(at_first, minus_infinity())))
+            return Value(self.type, algebra.add(number, algebra.multiply(at_first, infinity(-1))))
         return Value(self.type, algebra.read(self.before, (*self.execution, turn, *positions(self.type.shape))))
 
     def number_at(self, turn: Index) -> Value:
@@ -152,7 +152,7 @@ class Maxima:
         number = tensor("opaque", "greatest so far", type_.dtype, shape)
         number.doubt = doubt
         before = number if starts_from_number else tensor("opaque", "greatest before", type_.dtype, shape)
-        least = not starts_from_number and first is minus_infinity()
+        least = not starts_from_number and first is infinity(-1)
         found = RunningMaximum(before, number, self.execution, t.size, type_, end, starts_from_least=least)
         before.doubt = doubt if starts_from_number else UNDEFINED | INFINITE
         self.known[number] = self.known[before] = found

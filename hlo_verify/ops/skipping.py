@@ -15,14 +15,11 @@ from hlo_verify.index.expr import Index
 from hlo_verify.ops.values import Value
 from hlo_verify.program.ir import TensorType
 from hlo_verify.terms import algebra
-from hlo_verify.terms.functions import INFINITY, MAXIMUM
+from hlo_verify.terms.functions import MAXIMUM
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.no_number import infinity
 from hlo_verify.terms.steps import steps
 from hlo_verify.terms.term import ONE, Apply, Poly
-
-
-def minus_infinity() -> Poly:
-    return algebra.scale(apply(INFINITY, ()), -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ def seen_by(turn: Sequence[Compared]) -> Poly:
     """What a maximum is compared with: minus infinity where it is left as it is."""
     if len(turn) == 1 and turn[0].seen is not None:
         return turn[0].seen
-    return algebra.add(*(algebra.multiply(each.on, each.seen or minus_infinity()) for each in turn))
+    return algebra.add(*(algebra.multiply(each.on, each.seen or infinity(-1)) for each in turn))
 
 
 def _cases(on: Poly, p: Poly) -> Iterator[tuple[Poly, Poly]]:

@@ -15,7 +15,7 @@ from math import prod
 
 from hlo_verify.limits import allows
 from hlo_verify.memory import once_a_session
-from hlo_verify.terms.addition import build, difference, plain
+from hlo_verify.terms.addition import build, difference, plain, scale
 from hlo_verify.terms.conditions import Conditions, is_side
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import INFINITY, INVERSE, LOG, NAN, ZERO_TIMES, Function
@@ -42,6 +42,11 @@ def nan() -> Poly:
     return of_atom(make_apply(NAN, ()))
 
 
+def infinity(sign: int) -> Poly:
+    """An infinity of a sign as a term."""
+    return scale(of_atom(make_apply(INFINITY, ())), sign)
+
+
 def is_nan(p: Poly) -> bool:
     """Whether a term is NaN, whatever its variables are."""
     return p.atom is not None and _is_nan(p.atom)
@@ -58,7 +63,7 @@ def is_infinity(atom: Atom) -> bool:
     return atom.function == INFINITY or (atom.function in (INVERSE, LOG) and atom.args[0] is ZERO)
 
 
-def written_out(p: Poly) -> Poly:
+def with_nan(p: Poly) -> Poly:
     """A term with NaN in the place of 0 times an infinity, in what functions are of too. It absorbs there, where that
     has been one more addend."""
     from hlo_verify.terms.products import with_atoms  # products ask for what is found here
@@ -67,17 +72,12 @@ def written_out(p: Poly) -> Poly:
 
 
 def _of_infinity(atom: Atom) -> Poly | None:
+    from hlo_verify.terms.laws import apply  # which says what 0 times an infinity is, and is made of this
+
     if not isinstance(atom, Apply) or not atom.doubt & INFINITE:
         return None
-    of = atom.args[0].atom if atom.function == ZERO_TIMES else None
-    if of is not None and is_infinity(of):
-        return nan()
-    args = tuple(map(written_out, atom.args))
-    if args == atom.args:
-        return None
-    from hlo_verify.terms.laws import apply  # laws are made of this
-
-    return apply(atom.function, args)
+    args = tuple(map(with_nan, atom.args))
+    return None if args == atom.args and atom.function != ZERO_TIMES else apply(atom.function, args)
 
 
 def occurs_in(p: Poly) -> bool:

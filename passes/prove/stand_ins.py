@@ -29,10 +29,9 @@ from hlo_verify.terms.definitions import at_places, fresh_places
 from hlo_verify.terms.doubts import is_defined_there
 from hlo_verify.terms.extrema import reduce_extremum
 from hlo_verify.terms.finite import if_unknown_may_be
+from hlo_verify.terms.functions import EXTREMA
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.term import Atom, Poly, Read, Tensor, reads, tensor
-
-EXTREMA = ("max", "min")
 
 
 @dataclass(slots=True)
