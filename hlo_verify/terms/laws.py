@@ -186,8 +186,6 @@ def _where(args: Arguments, n: int, piece: Piece) -> Arguments:
 
 def _zero_times(function: Function, args: Arguments) -> Poly | None:
     atom = args[0].atom
-    if atom is not None and no_number.is_infinity(atom):
-        return no_number.nan()
     is_left = args[0].doubt and atom is not None and not (isinstance(atom, Apply) and atom.function == ZERO_TIMES)
     return None if is_left else zero_times(args[0])
 

@@ -72,12 +72,17 @@ def with_nan(p: Poly) -> Poly:
 
 
 def _of_infinity(atom: Atom) -> Poly | None:
-    from hlo_verify.terms.laws import apply  # which says what 0 times an infinity is, and is made of this
-
     if not isinstance(atom, Apply) or not atom.doubt & INFINITE:
         return None
+    of = atom.args[0].atom if atom.function == ZERO_TIMES else None
+    if of is not None and is_infinity(of):
+        return nan()
     args = tuple(map(with_nan, atom.args))
-    return None if args == atom.args and atom.function != ZERO_TIMES else apply(atom.function, args)
+    if args == atom.args:
+        return None
+    from hlo_verify.terms.laws import apply  # laws are made of this
+
+    return apply(atom.function, args)
 
 
 def occurs_in(p: Poly) -> bool:
