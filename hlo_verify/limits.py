@@ -262,7 +262,8 @@ class Limits:
     expanded_terms: int = 8
     """Terms of a sum that the law of a function takes apart (`exp(a + b) = exp(a) * exp(b)`)."""
     factored_terms: int = 64
-    """Terms of a sum that is looked at as a product of two sums."""
+    """Terms of a sum that is looked at as a product of two sums, and of a product of sums whose logarithms
+    an exponential is of."""
     question_terms: int = 40
     """Products of a difference that is asked about."""
     formula_terms: int = 64

@@ -184,7 +184,7 @@ def inverse_of_product(function: Function, args: Arguments) -> Poly | None:
         if is_exponential(atom):
             factor = make_poly(((((atom, plain(-Fraction(n))),), 1),))
         elif is_positive(atom):
-            factor = power(inverse(atom), int(n))
+            factor = inverse(atom, int(n))
         else:
             own = None if mono == ((atom, 1),) and c == 1 else inverse_of_sums(function, (of_atom(atom),))
             known = make_poly(((((make_apply(INVERSE, (of_atom(atom),)), n),), 1),))

@@ -9,8 +9,8 @@ from functools import reduce
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import build, plain
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import EXPONENTIAL, INVERSE
-from hlo_verify.terms.products import expanded, power
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, ZERO_TIMES
+from hlo_verify.terms.products import add, expanded, power
 from hlo_verify.terms.term import ONE, Apply, Atom, Monomial, Number, Poly, make_apply, make_poly, of_atom
 
 Factors = dict[Atom, Number]
@@ -59,16 +59,18 @@ def product(factors: Factors, sign: int = 1) -> Poly:
         elif sign > 0:
             own = power(of_atom(atom), int(n))
         else:
-            own = power(inverse(atom), int(n))
+            own = inverse(atom, int(n))
         result = expanded(result, own)
     return result
 
 
-def inverse(atom: Atom) -> Poly:
-    """The inverse of a positive factor."""
-    if isinstance(atom, Apply) and atom.function == INVERSE:
-        return atom.args[0]
-    return of_atom(make_apply(INVERSE, (of_atom(atom),)))
+def inverse(atom: Atom, n: int) -> Poly:
+    """The inverse of a power of a positive factor. That of an inverse is undefined where this is: what cancels in a
+    term leaves 1/0 there, or NaN (`q + q - q`), of which one has the inverse 0."""
+    if not isinstance(atom, Apply) or atom.function != INVERSE:
+        return power(of_atom(make_apply(INVERSE, (of_atom(atom),))), n)
+    found = power(atom.args[0], n)
+    return add(found, of_atom(make_apply(ZERO_TIMES, (of_atom(atom),)))) if atom.doubt else found
 
 
 def apart(p: Poly) -> tuple[Factors, Poly]:

@@ -7,7 +7,7 @@ is the sum of the logarithms where all but one are positive.
 from __future__ import annotations
 
 from fractions import Fraction
-from math import isqrt
+from math import isqrt, prod
 
 from hlo_verify.limits import allows, limit_of
 from hlo_verify.terms import signs
@@ -265,7 +265,7 @@ def without_logarithms(p: Poly) -> tuple[Poly, Poly]:
     `exp(a) * b`."""
     from hlo_verify.terms.laws import apply
 
-    outside: Poly = ONE
+    parts: list[tuple[Poly, Number]] = []
     rest: dict[Monomial, Number] = {}
     for mono, c in p.items:
         base = _base_of_logarithm(mono, c)
@@ -273,9 +273,12 @@ def without_logarithms(p: Poly) -> tuple[Poly, Poly]:
             rest[mono] = c
             continue
         whole, odd = divmod(abs(Fraction(c) * 2), 2)
-        parts = [base] * int(whole) + [apply(SQRT, (base,))] * int(odd)
-        for part in parts:
-            outside = expanded(outside, part if c > 0 else apply(INVERSE, (part,)))
+        parts += [(part, c) for part in [base] * int(whole) + [apply(SQRT, (base,))] * int(odd)]
+    if len(parts) > 1 and not allows("factored_terms", prod(len(part.items) for part, c in parts if c > 0)):
+        return ONE, p
+    outside: Poly = ONE
+    for part, c in parts:
+        outside = expanded(outside, part if c > 0 else apply(INVERSE, (part,)))
     return outside, build(rest)
 
 

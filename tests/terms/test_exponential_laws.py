@@ -10,10 +10,10 @@ import pytest
 
 from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.functions import EXPONENTIAL, INFINITY
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, LOG
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.machine import as_index
-from hlo_verify.terms.term import ZERO, number, tensor
+from hlo_verify.terms.term import ONE, ZERO, number, tensor
 from tests.support.evaluate import Evaluator
 
 PLACE = expr.var("place", "", 12)
@@ -37,3 +37,11 @@ def test_conditions_that_are_about_one_integer(seed: int) -> None:
     found = evaluator.poly(apply(EXPONENTIAL, (p,)), where)
     expected = [math.exp(max(-700, x)) for x in evaluator.poly(p, where)]
     np.testing.assert_allclose(found.astype(float), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(("count", "multiplied"), [(2, True), (5, True), (9, False), (40, False)])
+def test_exponentials_of_many_logarithms_are_not_multiplied_out(count: int, multiplied: bool) -> None:
+    elements = [algebra.read(DATA, [expr.shift(expr.of_var(PLACE), k)]) for k in range(count)]
+    sums = [algebra.add(ONE, algebra.multiply(p, p)) for p in elements]
+    found = apply(EXPONENTIAL, (algebra.add(*(apply(LOG, (p,)) for p in sums)),))
+    assert len(found.items) == (2**count if multiplied else 1)
