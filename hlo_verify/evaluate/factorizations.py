@@ -100,16 +100,53 @@ def _reflected(a: Array, v: Array, tau: Any) -> Array:
 
 def eigenvalues(a: Array) -> Array:
     """Those of a symmetric matrix, which its lower triangle gives, in ascending order."""
-    a = np.tril(a) + np.tril(a, -1).T if a.dtype != object else np.where(np.tri(len(a), dtype=bool), a, a.T)
+    a = _symmetric(a)
     if a.dtype != object:
         return np.linalg.eigvalsh(a)
+    return _array([value for value, _ in _eigenpairs(a)])
+
+
+def eigenvectors(a: Array, signs: int) -> tuple[Array, Array]:
+    """The eigenvalues of a symmetric matrix of balls, and a vector of length 1 for each as a column. With `signs` 1 all
+    vectors are the opposite ones, with k + 2 those whose number has the k-th bit."""
+    pairs = _eigenpairs(_symmetric(a))
+    flips = [n >> signs - 2 & 1 if signs > 1 else signs for n in range(len(pairs))]
+    vectors = [_vector(there) * (-1) ** flip for flip, (_, there) in zip(flips, pairs, strict=True)]
+    return _array([value for value, _ in pairs]), np.stack(vectors, axis=1)
+
+
+def _symmetric(a: Array) -> Array:
+    if a.dtype == object:
+        return np.where(np.tri(len(a), dtype=bool), a, a.T)
+    return np.tril(a) + np.tril(a, -1).T
+
+
+def _eigenpairs(a: Array) -> list[tuple[Any, Array]]:
+    """In ascending order, each eigenvalue with a multiple of its vector, which complex balls hold."""
     matrix: Any = acb_mat
     try:
-        found = matrix(*a.shape, [acb(x) for x in a.reshape(-1)]).eig()
+        values, vectors = matrix(*a.shape, [acb(x) for x in a.reshape(-1)]).eig(right=True)
     except (ValueError, ZeroDivisionError):
         raise UnknownError("eigenvalues that may be equal") from None
-    values = sorted((z.real for z in found), key=float)
-    _expect(all(x < y for x, y in pairwise(values)), "eigenvalues that may be equal")
+    columns = [_array([vectors[k, n] for k in range(len(a))]) for n in range(len(a))]
+    pairs = sorted(((z.real, column) for z, column in zip(values, columns, strict=True)), key=lambda p: float(p[0]))
+    _expect(all(x < y for (x, _), (y, _) in pairwise(pairs)), "eigenvalues that may be equal")
+    return pairs
+
+
+def _vector(multiple: Array) -> Array:
+    """The real vector v of length 1 of which a vector is a multiple, and that has a positive product with one w: as
+    `u u* / u* u` is `v v^T` whatever multiple u is, v is `(v v^T) w / sqrt(w^T (v v^T) w)`."""
+    conjugate = _array([z.conjugate() for z in multiple])
+    length = (multiple * conjugate).sum().real
+    _expect(length > 0, "an eigenvector that may be nothing")
+    w = _array([arb(n + 3) / (n + 2) for n in range(len(multiple))])
+    onto = _array([z.real / length for z in multiple * (conjugate * w).sum()])
+    vector: Array = onto / _root((onto * w).sum())
+    return vector
+
+
+def _array(values: list[Any]) -> Array:
     return np.array([*values, None], object)[:-1]
 
 
@@ -120,7 +157,18 @@ def singular_values(a: Array) -> Array:
     if a.shape[0] > a.shape[1]:
         a = a.T
     squares = eigenvalues(np.asarray(np.matmul(a, a.T)))
-    return np.array([*map(_root, squares[::-1]), None], object)[:-1]
+    return _array([*map(_root, squares[::-1])])
+
+
+def singular_vectors(a: Array, signs: int) -> tuple[Array, Array, Array]:
+    """`u`, the singular values s, and `vt`, with `(u * s) @ vt` the matrix of balls: as many vectors as values, `signs`
+    as of eigenvectors."""
+    if a.shape[0] > a.shape[1]:
+        u, s, vt = singular_vectors(a.T, signs)
+        return vt.T, s, u.T
+    squares, vectors = eigenvectors(np.asarray(np.matmul(a, a.T)), signs)
+    s, u = _array([*map(_root, squares[::-1])]), vectors[:, ::-1]
+    return u, s, np.asarray(np.matmul(u.T, a)) / s[:, None]
 
 
 def _expect(is_so: object, otherwise: str) -> None:

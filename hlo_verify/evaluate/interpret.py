@@ -86,6 +86,8 @@ class Evaluation:
     """The work of each operation, its regions included, by its first result."""
     lacks_meanings: bool = False
     """Whether operations could not be evaluated for another reason than their size."""
+    has_signs: bool = False
+    """Whether vectors were made whose signs could as well be others."""
 
 
 def evaluate(
@@ -101,6 +103,7 @@ def evaluate(
     instead: Mapping[Name, Instead] | None = None,
     has_domains: bool = False,
     decides: bool = False,
+    signs: int = 0,
     maps: Maps | None = None,
     observe: Observer | None = None,
 ) -> Evaluation:
@@ -115,15 +118,14 @@ def evaluate(
     (inside of a loop, those of its last turn). With `only`, nothing is evaluated but what those results and the watched
     values need; the other results are None. What floats may decide otherwise is not known, unless it `decides` that by
     the numbers in the middle of enclosures. With `has_domains`, the value of a function outside of its domain (`1/x`
-    where x is 0) is not known, but where no argument takes part. `maps` are those that the arguments were made with, if
-    these are known. `observe` sees the results of every operation, in each turn of the loops around it.
+    where x is 0) is not known, but where no argument takes part. `signs` says which of their signs eigenvectors
+    have. `maps` are those that the arguments were made with, if these are known. `observe` sees the results of
+    every operation, in each turn of the loops around it.
     """
     mesh = mesh_devices(module.main)
     count = mesh if devices == 1 and mesh is not None else devices
     spmd = devices > 1 or (mesh is None and (module.partitions or 1) * module.replicas == 1)
-    place = Place(count)
-    if spmd:
-        place = Place(count, devices // module.replicas, module.replicas)
+    place = Place(count, devices // module.replicas, module.replicas) if spmd else Place(count)
     run = Run(
         _run,
         np.dtype(real),
@@ -132,6 +134,7 @@ def evaluate(
         maps or Maps(),
         literals=literals,
         decides=decides,
+        signs=signs,
         instead=instead or {},
         fixed=fixed(module.main),
         observe=observe,
@@ -140,8 +143,7 @@ def evaluate(
         run.has_domains, run.independent = True, independent(module.main)
     watched = run.watched = dict[Name, Blocks | None].fromkeys(watch)
     main = module.main
-    types = main.argument_types
-    given = [_adopted(a, type_, count, run) for a, type_ in zip(arguments, types, strict=True)]
+    given = [_adopted(a, type_, count, run) for a, type_ in zip(arguments, main.argument_types, strict=True)]
     known = list(map(known_of, given))
     if any(each & Known.ZERO == Known.ZERO for each in known):
         main = without_vanishing(main, known, run.literals)[0]
@@ -161,6 +163,7 @@ def evaluate(
         tuple(run.undefined),
         run.costs,
         not all(run.unknown.values()),
+        run.has_signs,
     )
 
 

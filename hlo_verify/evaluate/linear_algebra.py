@@ -1,8 +1,9 @@
 """Factorizations and triangular systems, of each matrix of a batch: StableHLO's own, and calls to LAPACK.
 
 Nothing is known where some matrix has no such factorization, or a choice on the way hangs on how numbers are rounded.
-What LAPACK leaves in a triangle that it does not use is not known, and neither are eigenvectors and singular vectors: a
-sign of each is anybody's choice. Floats, which only search, have some.
+What LAPACK leaves in a triangle that it does not use is not known. The sign of an eigenvector and of a pair of singular
+vectors is anybody's choice: enclosures have the one that a run says (`Run.signs`), and note that it was chosen, so that
+a witness hangs on none. Floats, which only search, have some.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from hlo_verify.program.library_calls import EVALUATED, LIBRARY_CALLS
 One = Callable[..., Sequence[Any]]
 """What is made of one matrix of each operand: a value for each result."""
 
-LOWER, RIGHT, NOT_TRANSPOSED, UNIT = (ord(letter) for letter in "LRNU")
+LOWER, RIGHT, NOT_TRANSPOSED, UNIT, VALUES_ALONE = (ord(letter) for letter in "LRNUN")
 
 
 def _each(op: Op, args: list[Blocks], batch: int, one: One, run: Run) -> list[Blocks]:
@@ -138,7 +139,7 @@ RULES: dict[str, Rule] = {"cholesky": _cholesky, "triangular_solve": _triangular
 # LAPACK
 
 
-def _potrf(op: Op, config: dict[str, Any]) -> One:
+def _potrf(op: Op, config: dict[str, Any], run: Run) -> One:
     is_lower = config["uplo"] == LOWER
 
     def one(a: Array) -> Sequence[Any]:
@@ -148,45 +149,54 @@ def _potrf(op: Op, config: dict[str, Any]) -> One:
     return one
 
 
-def _trsm(op: Op, config: dict[str, Any]) -> One:
+def _trsm(op: Op, config: dict[str, Any], run: Run) -> One:
     left, lower = config["side"] != RIGHT, config["uplo"] == LOWER
     transposed, unit = config["trans_x"] != NOT_TRANSPOSED, config["diag"] == UNIT
     return lambda a, b: [_triangular(a, b, left=left, lower=lower, transposed=transposed, unit=unit)]
 
 
-def _getrf(op: Op, config: dict[str, Any]) -> One:
+def _getrf(op: Op, config: dict[str, Any], run: Run) -> One:
     return lambda a: [*factorizations.lu(a), 0]
 
 
-def _geqrf(op: Op, config: dict[str, Any]) -> One:
+def _geqrf(op: Op, config: dict[str, Any], run: Run) -> One:
     return factorizations.householder
 
 
-def _orgqr(op: Op, config: dict[str, Any]) -> One:
+def _orgqr(op: Op, config: dict[str, Any], run: Run) -> One:
     return lambda a, taus: [factorizations.product_of_reflections(a, taus)]
 
 
-def _syevd(op: Op, config: dict[str, Any]) -> One:
+def _syevd(op: Op, config: dict[str, Any], run: Run) -> One:
     is_lower = config["uplo"] == LOWER
 
     def one(a: Array) -> Sequence[Any]:
         a = a if is_lower else a.T
-        vectors = _unknown(a.shape, a.dtype)
         if a.dtype != object:
-            vectors = np.linalg.eigh(a)[1]
-        return vectors, factorizations.eigenvalues(a), 0
+            return np.linalg.eigh(a)[1], factorizations.eigenvalues(a), 0
+        if config["mode"] == VALUES_ALONE:
+            return _unknown(a.shape, a.dtype), factorizations.eigenvalues(a), 0
+        run.has_signs = True
+        values, vectors = factorizations.eigenvectors(a, run.signs)
+        return vectors, values, 0
 
     return one
 
 
-def _gesdd(op: Op, config: dict[str, Any]) -> One:
+def _gesdd(op: Op, config: dict[str, Any], run: Run) -> One:
     shapes = [type_.shape[-2:] for type_ in (op.types[0], op.types[2], op.types[3])]
 
     def one(a: Array) -> Sequence[Any]:
         rest, left, right = (_unknown(shape, a.dtype) for shape in shapes)
-        if a.dtype != object and left.shape[0] == a.shape[0]:
+        if left.shape[0] != a.shape[0]:
+            return rest, factorizations.singular_values(a), left, right, 0
+        if a.dtype != object:
             left, _, right = np.linalg.svd(a, full_matrices=left.shape[1] == a.shape[0])
-        return rest, factorizations.singular_values(a), left, right, 0
+            return rest, factorizations.singular_values(a), left, right, 0
+        run.has_signs = True
+        u, values, vt = factorizations.singular_vectors(a, run.signs)
+        left[:, : u.shape[1]], right[: len(vt)] = u, vt
+        return rest, values, left, right, 0
 
     return one
 
@@ -210,7 +220,8 @@ def _library_call(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Bl
         raise UnknownError("has an effect, or other settings")
     for name, shapes in (("operand_layouts", [a.shape for a in args]), ("result_layouts", [t.shape for t in op.types])):
         _expect_by_columns(op.attributes.get(name), shapes, batch)
-    return _each(op, args, batch, ROUTINES[target.removeprefix("lapack_")[1:].removesuffix("_ffi")](op, config), run)
+    routine = ROUTINES[target.removeprefix("lapack_")[1:].removesuffix("_ffi")]
+    return _each(op, args, batch, routine(op, config, run), run)
 
 
 def _expect_by_columns(layouts: Any, shapes: Sequence[tuple[int, ...]], batch: int) -> None:

@@ -26,6 +26,11 @@ OPERATION = 20_000
 """The work of an operation on few elements: it takes as long as so many more of them would."""
 
 
+CHOICES_OF_SIGNS = range(4)
+"""Of vectors that their opposites may be in the place of: one choice, all opposites, those of every second one, and of
+every second two. No product of two of the first four, or of an odd number, is the same for all choices."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What an evaluation may cost."""
@@ -112,6 +117,10 @@ class Run:
     """Whether nothing is known of a function of real numbers outside of its domain, and at its poles, but where these
     numbers are `independent` of all arguments; of balls alone."""
     independent: frozenset[Name] = frozenset()
+    signs: int = 0
+    """Which signs eigenvectors and singular vectors have, one of `CHOICES_OF_SIGNS`; of balls alone."""
+    has_signs: bool = False
+    """Whether some were made."""
     work: float = 0.0
     costs: dict[Name, float] = field(default_factory=dict)
     """The work of each operation, its regions included, by its first result."""

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from flint import arb
 
 from hlo_verify.evaluate import Blocks, Difference, Evaluation, Limits, UnknownError, balls, difference, evaluate
 from hlo_verify.evaluate.balls import BALLS, precision
@@ -21,7 +22,7 @@ from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Maps
 from hlo_verify.evaluate.needed import needs
 from hlo_verify.evaluate.numbers import exact
-from hlo_verify.evaluate.state import WEIGHTS, Instead
+from hlo_verify.evaluate.state import CHOICES_OF_SIGNS, WEIGHTS, Instead
 from hlo_verify.passes.refute.literals import CLEARLY, Literals, literals_of
 from hlo_verify.passes.refute.trial import Inputs, Trial, beyond_noise, local_arguments, within_rounding
 from hlo_verify.program.ir import Name
@@ -52,6 +53,8 @@ NEARLY = 0.99
 """What floating point makes of a difference is off by less than that leaves, or it is noise."""
 
 ROUNDED = "that is no more than rounding its constants makes of it"
+
+BY_SIGNS = "what differs hangs on the signs of eigenvectors or singular vectors, which are anybody's choice"
 
 STUCK = -1.0
 """Stands for the width of a result that more bits do not make narrower."""
@@ -169,6 +172,11 @@ class Confirmer:
         with precision(stage.bits), np.errstate(all="ignore"):
             whole, local = self._both(inputs, results, stage, is_strict)
             found = {n: self._apart(whole, local, n) for n in results}
+            depend = set[int]()
+            if whole.has_signs or local.has_signs:
+                differing = [n for n, each in found.items() if each is not None]
+                depend = self._hang_on_signs((whole, local), inputs, differing, stage, is_strict)
+                found |= dict.fromkeys(depend)
         said.work += whole.work + local.work
         faint, as_written = [], is_strict and self.assumes_rounded
         for n, apart in found.items():
@@ -177,8 +185,10 @@ class Confirmer:
                 said.open.pop(n, None)
                 continue
             faint += [n] if apart is not None else []
-            said.open[n] = _reason(whole, local, n, stage.bits)
-            if stage is not FLOATS:
+            said.open[n] = BY_SIGNS if n in depend else _reason(whole, local, n, stage.bits)
+            if n in depend:
+                widths[n, True] = widths[n, False] = STUCK
+            elif stage is not FLOATS:
                 before, now = widths.get((n, is_strict), math.inf), _width(whole, local, n)
                 widths[n, is_strict] = STUCK if stage.bits > FEWEST and now >= before / 2 else now
         said.largest = max(said.largest, whole.largest, local.largest)
@@ -187,12 +197,30 @@ class Confirmer:
             self._give_up(said, stage.limits[1])
         return faint
 
+    def _hang_on_signs(
+        self,
+        both: tuple[Evaluation, Evaluation],
+        inputs: Inputs,
+        results: Collection[int],
+        stage: Stage,
+        is_strict: bool,
+    ) -> set[int]:
+        """The results of which a side differs from itself where eigenvectors have other signs, or may do so: a library
+        may give either, and no specification says which."""
+        found = set[int]()
+        for signs in CHOICES_OF_SIGNS[1:]:
+            left = [n for n in results if n not in found]
+            if left:
+                others = self._both(inputs, left, stage, is_strict, signs)
+                found |= {n for n in left if not all(_meet(*sides, n) for sides in zip(both, others, strict=True))}
+        return found
+
     def _give_up(self, said: Confirmed, limit: str) -> None:
         said.is_too_large = True
         self.session.reached(limit)
 
     def _both(
-        self, inputs: Inputs, results: Collection[int], stage: Stage, is_strict: bool = False
+        self, inputs: Inputs, results: Collection[int], stage: Stage, is_strict: bool = False, signs: int = 0
     ) -> tuple[Evaluation, Evaluation]:
         """Both modules' evaluations at the precision that is set."""
         if self._literals is None:
@@ -206,7 +234,13 @@ class Confirmer:
         maps, devices = Maps(), 1 if self.pair.arguments is None else self.pair.devices
         held = local_arguments(self.pair, given, maps)
         asked = partial(
-            evaluate, only=results, real=stage.real, limits=limits, literals=self._literals, decides=stage.decides
+            evaluate,
+            only=results,
+            real=stage.real,
+            limits=limits,
+            literals=self._literals,
+            decides=stage.decides,
+            signs=signs,
         )
         # what makes the logical module divide by zero is no witness; what makes a device do so, is one
         of_whole, of_parts = self._folded
@@ -221,6 +255,15 @@ class Confirmer:
             return difference(a, b, self.pair.results[n])
         except UnknownError:
             return None
+
+
+def _meet(one: Evaluation, other: Evaluation, n: int) -> bool:
+    """Whether each element of a result, enclosed twice, may be the same number."""
+    a, b = one.results[n], other.results[n]
+    if a is None or b is None or a.values.shape != b.values.shape:
+        return False
+    pairs = zip(a.values.reshape(-1), b.values.reshape(-1), strict=True)
+    return all(x.overlaps(y) if isinstance(x, arb) and isinstance(y, arb) else x == y for x, y in pairs)
 
 
 def _foreseen(said: Confirmed, stage: Stage) -> float:

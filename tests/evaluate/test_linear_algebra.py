@@ -15,6 +15,7 @@ from jax import lax
 
 from hlo_verify.evaluate import Blocks, Evaluation, dense, evaluate, of_dense
 from hlo_verify.evaluate.balls import exact, is_unknown, number, precision
+from hlo_verify.evaluate.state import CHOICES_OF_SIGNS
 from hlo_verify.passes.load.load import load
 from tests.support.compare import Array
 
@@ -146,11 +147,40 @@ def test_what_a_rounding_decides_is_not_enclosed(name: str) -> None:
     assert all(result is None for result in evaluated(function, [a], real=np.dtype(object)).results)
 
 
-def test_eigenvectors_and_singular_vectors_are_not_enclosed() -> None:
+@pytest.mark.parametrize("signs", CHOICES_OF_SIGNS)
+@pytest.mark.parametrize("shape", [SQUARE, TALL, WIDE, (1, 1, 1)])
+def test_balls_hold_eigenvectors_and_singular_vectors(shape: tuple[int, ...], signs: int) -> None:
+    (a,) = drawn((shape,))
+
+    def parts(a: jax.Array) -> tuple[jax.Array, ...]:
+        one = jnp.eye(a.shape[-2])
+        symmetric = a @ a.mT + jnp.diag(jnp.arange(a.shape[-2]) + 0.5)
+        values, v = jnp.linalg.eigh(symmetric)
+        u, s, vt = jnp.linalg.svd(a, full_matrices=False)
+        return (v * values[:, None]) @ v.mT - symmetric, v.mT @ v - one, (u * s[:, None]) @ vt - a
+
+    with precision(128):
+        found = evaluated(parts, [a], real=np.dtype(object), signs=signs)
+        assert found.has_signs and not found.unknown
+        for blocks in found.results:
+            for ball in whole(blocks).reshape(-1):
+                assert ball.contains(0) and ball.rad() < 1e-25
+
+
+def test_signs_are_chosen_for_all_for_every_second_and_for_every_second_two() -> None:
     (a,) = drawn((SQUARE,))
-    _, vectors = evaluated(lambda a: jnp.linalg.eigh(a + a.mT), [a], real=np.dtype(object)).results
+    chosen = [evaluated(lambda a: jnp.linalg.eigh(a + a.mT)[1], [a], real=np.dtype(object), signs=k) for k in range(4)]
+    first, *others = (whole(each.results[0]) for each in chosen)
+    for other, flips in zip(others, ([-1] * 4, [1, -1, 1, -1], [1, 1, -1, -1]), strict=True):
+        signed = other * np.array(flips)
+        assert all(x.overlaps(y) and not x.contains(0) for x, y in zip(first.flat, signed.flat, strict=True))
+
+
+def test_vectors_beyond_the_values_are_not_enclosed() -> None:
+    (a,) = drawn((TALL,))
     left, _, right = evaluated(jnp.linalg.svd, [a], real=np.dtype(object)).results
-    assert all(is_unknown(x) for blocks in (vectors, left, right) for x in whole(blocks).reshape(-1))
+    assert all(is_unknown(x) for x in whole(left)[..., 3:].reshape(-1))
+    assert not any(is_unknown(x) for blocks in (left, right) for x in whole(blocks)[..., :3].reshape(-1))
 
 
 def test_matrices_that_lie_by_rows_are_not_known() -> None:

@@ -57,8 +57,52 @@ def test_a_sum_that_is_left_out_is_refuted() -> None:
     assert hlo_verify.verify(*placed.pair(whole, wrong)).verdict is Verdict.REFUTED
 
 
-def test_signs_of_eigenvectors_are_no_witness() -> None:
+def low_rank(first: int) -> Program:
+    def product(a: jax.Array) -> jax.Array:
+        u, s, vt = jnp.linalg.svd(a)
+        return (u * s[:, None])[..., first : first + 2] @ vt[:, first : first + 2]
+
+    return product
+
+
+def function_of(power: float) -> Program:
+    def product(a: jax.Array) -> jax.Array:
+        values, v = jnp.linalg.eigh(definite(a))
+        return (v * values[:, None] ** power) @ v.mT
+
+    return product
+
+
+OF_VECTORS: dict[str, tuple[Program, Program]] = {
+    "the least singular values": (low_rank(0), low_rank(1)),
+    "another power": (function_of(0.5), function_of(-0.5)),
+}
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("name", OF_VECTORS)
+def test_what_hangs_on_no_signs_is_refuted(name: str) -> None:
+    placed = Placed(AbstractMesh((2,), ("x",)), P("x"), P("x"), floats((4, 3, 3)))
+    found = hlo_verify.verify(*placed.pair(*OF_VECTORS[name]))
+    assert found.verdict is Verdict.REFUTED
+    assert "which ran both modules" in str(found)
+
+
+def vectors(a: jax.Array) -> jax.Array:
+    return jnp.linalg.eigh(definite(a))[1]
+
+
+OTHER_SIGNS: dict[str, tuple[Program, Program]] = {
+    "all": (vectors, lambda a: -vectors(a)),
+    "one": (vectors, lambda a: vectors(a).at[..., 0].multiply(-1)),
+    "of two": (lambda a: vectors(a)[..., 0] * vectors(a)[..., 2], lambda a: -vectors(a)[..., 0] * vectors(a)[..., 2]),
+    "by the first": (vectors, lambda a: vectors(a) * jnp.sign(vectors(a)[:, :1])),
+}
+
+
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("name", OTHER_SIGNS)
+def test_signs_of_eigenvectors_are_no_witness(name: str) -> None:
     """LAPACK has some sign for each, which no specification says."""
     placed = Placed(AbstractMesh((2,), ("x",)), P("x"), P("x"), floats((4, 3, 3)))
-    pair = placed.pair(lambda a: jnp.linalg.eigh(definite(a))[1], lambda a: -jnp.linalg.eigh(definite(a))[1])
-    assert hlo_verify.verify(*pair).verdict is Verdict.UNKNOWN
+    assert hlo_verify.verify(*placed.pair(*OTHER_SIGNS[name])).verdict is Verdict.UNKNOWN
