@@ -270,6 +270,8 @@ class Limits:
     """Terms, one in another, of a difference that is asked about as a formula of real numbers."""
     told_apart: int = 256
     """Cases of conditions told apart where an infinity may take part in a sum; past them it equals nothing else."""
+    mixed_integers: int = 4
+    """Integers whose bits `and`, `or` and `xor` mix, where that is written as a sum of bits that they share."""
     ordered_elements: int = 16
     """Elements of a network of minima and maxima that are compared by all of their zeros and ones: 65536."""
     multiplied_facts: int = 12

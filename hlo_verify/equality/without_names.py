@@ -3,7 +3,8 @@
     t[i] + y[i]  =  2*y[i] - h[i]*y[i]        with  t[i] = (1 - h[i]) * y[i]
 
 What gets a name, and when, depends on how a program computes it. Where names are taken apart in each definition, from
-the innermost on, those of two programs that compute the same sums of products become the same.
+the innermost on, those of two programs that compute the same sums of products become the same. So do bits of integers
+(`terms.bitwise`): `(a | b) + (a & b)` is `a + b`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from hlo_verify.equality.opening import opened
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.memory import once_a_session, per_session
-from hlo_verify.terms import algebra
+from hlo_verify.terms import algebra, bitwise
 from hlo_verify.terms.at_constants import remade
 from hlo_verify.terms.definitions import at_places, fresh_places
 from hlo_verify.terms.laws import apply
@@ -31,7 +32,9 @@ def without_names(p: Poly) -> Poly:
 @once_a_session
 def _anew(atom: Atom) -> Poly | None:
     if isinstance(atom, Apply):
-        return apply(atom.function, tuple(map(without_names, atom.args)))
+        args = tuple(map(without_names, atom.args))
+        bits = bitwise.written(atom.function, args)
+        return apply(atom.function, args) if bits is None else bits
     if not isinstance(atom, Read) or not atom.tensor.bodies or atom.tensor.seal is not None:
         return None
     known = _made()

@@ -237,3 +237,56 @@ def test_infinities_are_compared() -> None:
                 operands = scalar("f32", p), scalar("f32", q)
                 found = outcome("compare", *operands, dtype="i1", comparison_direction=direction)
                 assert found is (ONE if holds(a, b) else ZERO)
+
+
+@pytest.mark.parametrize("dtype", ["i32", "ui8"])
+def test_bits_of_places_are_counted(dtype: str) -> None:
+    """Each a digit, or a power that is reached; of numbers, negative ones too, as a machine counts them."""
+    width = 8 * DTYPES[dtype].itemsize
+    for n in (0, 1, 5, 100, -1, -100):
+        (operand,) = (scalar(dtype, number(n)),)
+        assert outcome("popcnt", operand, dtype=dtype).constant == (n % (1 << width)).bit_count()
+        assert outcome("count_leading_zeros", operand, dtype=dtype).constant == width - (n % (1 << width)).bit_length()
+    place = expr.var("d", "place", 23)
+    operand = scalar(dtype, algebra.of_index(expr.shift(expr.scale(expr.of_var(place), 3), 2)))
+    counted, before = (outcome(name, operand, dtype=dtype) for name in ("popcnt", "count_leading_zeros"))
+    for n in range(23):
+        here = {place: expr.constant(n)}
+        assert algebra.substitute(counted, here).constant == (3 * n + 2).bit_count()
+        assert algebra.substitute(before, here).constant == width - (3 * n + 2).bit_length()
+
+
+BIT_BY_BIT: dict[str, tuple[Callable[..., object], Callable[..., object], Callable[..., object]]] = {
+    "or and and": (lambda a, b: a + b, lambda a, b: (a | b) + (a & b), lambda a, b: (a | b) + (a ^ b)),
+    "exchanged": (
+        lambda a, b: (b, a),
+        lambda a, b: (lambda c: (c ^ a, c ^ b))(a ^ b),
+        lambda a, b: (lambda c: (c | a, c ^ b))(a ^ b),
+    ),
+    "chosen": (lambda a, b: (a & b) | (~a & (a ^ b)), lambda a, b: b | (a & b), lambda a, b: a | (a & b)),
+}
+
+
+@pytest.mark.parametrize("name", BIT_BY_BIT)
+def test_sums_of_bits(name: str) -> None:
+    shape = jax.ShapeDtypeStruct((8,), jnp.int32)
+    mesh = AbstractMesh((2,), ("x",), axis_types=(AxisType.Auto,))
+    whole, right, wrong = BIT_BY_BIT[name]
+    for local, expected in ((right, Verdict.PROVED), (wrong, Verdict.REFUTED)):
+        mapped = jax.shard_map(local, mesh=mesh, in_specs=(P("x"), P("x")), out_specs=P("x"), check_vma=False)
+        pair = (jax.jit(f).trace(shape, shape) for f in (whole, mapped))
+        assert hlo_verify.verify(*pair, devices=2).verdict is expected
+
+
+def test_sums_that_wrap_are_no_numbers_of_their_bits() -> None:
+    """As a float, `a + b` is not what wraps: `(a | b) + (a & b)` may be no 32 bits."""
+    shape = jax.ShapeDtypeStruct((8,), jnp.int32)
+    mesh = AbstractMesh((2,), ("x",), axis_types=(AxisType.Auto,))
+    local = lambda a, b: (a | b).astype(jnp.float32) + (a & b).astype(jnp.float32)  # noqa: E731
+    mapped = jax.shard_map(local, mesh=mesh, in_specs=(P("x"), P("x")), out_specs=P("x"), check_vma=False)
+    for whole, expected in (
+        (lambda a, b: (a + b).astype(jnp.float32), Verdict.REFUTED),
+        (lambda a, b: a.astype(jnp.float32) + b.astype(jnp.float32), Verdict.PROVED),
+    ):
+        pair = (jax.jit(f).trace(shape, shape) for f in (whole, mapped))
+        assert hlo_verify.verify(*pair, devices=2).verdict is expected
