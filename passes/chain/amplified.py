@@ -233,10 +233,11 @@ class _Looking:
         for mono, c in p.items:
             held = tuple((atom, n) for atom, n in mono if atom.boolean and self._is_still(of_atom(atom)))
             weight = self._weight(mono)
-            for product, k in exact.poly(make_poly(((tuple(item for item in mono if item not in held), 1),))).items:
+            rounded = tuple(item for item in mono if item not in held)
+            for product, k in exact.poly(make_poly(((rounded, 1),))).items:
                 whole, number = apart(product)
                 size = Fraction(c) * Fraction(k) * (1 if number is None else number)
-                yield Addend(held, whole, size, number is not None, weight)
+                yield Addend(held, whole, (rounded, product), size, number is not None, weight)
 
     def _is_left_of_functions(self, p: Poly) -> bool:
         """Whether functions in a sum, in which a rounding is, are nearly opposite if numbers in them of about one

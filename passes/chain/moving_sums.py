@@ -3,7 +3,8 @@
     k ? 0.99*e + 0.01*w : e     =     [k]*0.99*e - [k]*e + [k]*0.01*w + e
 
 No 0.99*e is left over of e where k holds, as there is one e there and one elsewhere, and never both. But of
-`[k]*3*T*x - x`, for a T that is 1/3 but for a rounding, nothing else is left where k holds.
+`[k]*3*T*x - x`, for a T that is 1/3 but for a rounding, nothing else is left where k holds. What is the same with the
+roundings in it is the same number: of `[k]*exp(T*x) + f(T*x) - [k]*f(T*x)`, nothing of f is there where k holds.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ class Addend:
     conditions: Monomial
     """What selects it, whatever the roundings are."""
     product: Monomial
-    """Its other factors, but for numbers."""
+    """Its other factors, but for numbers and roundings."""
+    rounded: tuple[Monomial, Monomial]
+    """Its other factors with their roundings, and which product that is without: what it is a multiple of."""
     size: Fraction
     """Its coefficient, as far as that is known."""
     is_known: bool
@@ -97,10 +100,15 @@ def _exclude_each_other(p: Poly, q: Poly) -> bool:
 
 
 def _of_multiples(added: Sequence[Addend]) -> Fraction | None:
-    """The same of what is all added up."""
-    moved = sum((abs(addend.size) * addend.roundings for addend in added), Fraction(0))
+    """The same of what is all added up. Multiples of one number are one multiple of it."""
+    alike: dict[tuple[Monomial, Monomial], list[Addend]] = defaultdict(list)
+    for addend in added:
+        alike[addend.rounded].append(addend)
+    sums = [(sum((addend.size for addend in same), Fraction(0)), same[0]) for same in alike.values()]
+    left = [(size, addend) for size, addend in sums if size]
+    moved = sum((abs(size) * addend.roundings for size, addend in left), Fraction(0))
     if not moved:
         return Fraction(0)
-    total = sum((addend.size for addend in added), Fraction(0))
-    is_unknown = len(added) > 1 and not all(addend.is_known for addend in added)
+    total = sum((size for size, _ in left), Fraction(0))
+    is_unknown = len(left) > 1 and not all(addend.is_known for _, addend in left)
     return None if not total or is_unknown else moved / abs(total)
