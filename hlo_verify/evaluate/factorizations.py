@@ -7,6 +7,7 @@ reflection. Where balls leave a choice open, and where a matrix has no such fact
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -106,12 +107,10 @@ def eigenvalues(a: Array) -> Array:
     return _array([value for value, _ in _eigenpairs(a)])
 
 
-def eigenvectors(a: Array, signs: int) -> tuple[Array, Array]:
-    """The eigenvalues of a symmetric matrix of balls, and a vector of length 1 for each as a column. With `signs` 1 all
-    vectors are the opposite ones, with k + 2 those whose number has the k-th bit."""
+def eigenvectors(a: Array, signs: Sequence[int]) -> tuple[Array, Array]:
+    """The eigenvalues of a symmetric matrix of balls, and a vector of length 1 for each as a column, times 1 or -1."""
     pairs = _eigenpairs(_symmetric(a))
-    flips = [n >> signs - 2 & 1 if signs > 1 else signs for n in range(len(pairs))]
-    vectors = [_vector(there) * (-1) ** flip for flip, (_, there) in zip(flips, pairs, strict=True)]
+    vectors = [_vector(there) * sign for sign, (_, there) in zip(signs, pairs, strict=True)]
     return _array([value for value, _ in pairs]), np.stack(vectors, axis=1)
 
 
@@ -160,9 +159,9 @@ def singular_values(a: Array) -> Array:
     return _array([*map(_root, squares[::-1])])
 
 
-def singular_vectors(a: Array, signs: int) -> tuple[Array, Array, Array]:
-    """`u`, the singular values s, and `vt`, with `(u * s) @ vt` the matrix of balls: as many vectors as values, `signs`
-    as of eigenvectors."""
+def singular_vectors(a: Array, signs: Sequence[int]) -> tuple[Array, Array, Array]:
+    """`u`, the singular values s, and `vt`, with `(u * s) @ vt` the matrix of balls: as many vectors as values, each
+    times 1 or -1."""
     if a.shape[0] > a.shape[1]:
         u, s, vt = singular_vectors(a.T, signs)
         return vt.T, s, u.T

@@ -86,8 +86,8 @@ class Evaluation:
     """The work of each operation, its regions included, by its first result."""
     lacks_meanings: bool = False
     """Whether operations could not be evaluated for another reason than their size."""
-    has_signs: bool = False
-    """Whether vectors were made whose signs could as well be others."""
+    vectors: int = 0
+    """How many vectors were made whose signs could as well be others (`signs`)."""
 
 
 def evaluate(
@@ -163,7 +163,7 @@ def evaluate(
         tuple(run.undefined),
         run.costs,
         not all(run.unknown.values()),
-        run.has_signs,
+        run.vectors,
     )
 
 

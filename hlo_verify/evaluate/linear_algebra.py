@@ -2,7 +2,7 @@
 
 Nothing is known where some matrix has no such factorization, or a choice on the way hangs on how numbers are rounded.
 What LAPACK leaves in a triangle that it does not use is not known. The sign of an eigenvector and of a pair of singular
-vectors is anybody's choice: enclosures have the one that a run says (`Run.signs`), and note that it was chosen, so that
+vectors is anybody's choice: enclosures have the one that a run says (`signs`), and note how many there are, so that
 a witness hangs on none. Floats, which only search, have some.
 """
 
@@ -176,8 +176,7 @@ def _syevd(op: Op, config: dict[str, Any], run: Run) -> One:
             return np.linalg.eigh(a)[1], factorizations.eigenvalues(a), 0
         if config["mode"] == VALUES_ALONE:
             return _unknown(a.shape, a.dtype), factorizations.eigenvalues(a), 0
-        run.has_signs = True
-        values, vectors = factorizations.eigenvectors(a, run.signs)
+        values, vectors = factorizations.eigenvectors(a, run.signs_of_next(len(a)))
         return vectors, values, 0
 
     return one
@@ -193,8 +192,7 @@ def _gesdd(op: Op, config: dict[str, Any], run: Run) -> One:
         if a.dtype != object:
             left, _, right = np.linalg.svd(a, full_matrices=left.shape[1] == a.shape[0])
             return rest, factorizations.singular_values(a), left, right, 0
-        run.has_signs = True
-        u, values, vt = factorizations.singular_vectors(a, run.signs)
+        u, values, vt = factorizations.singular_vectors(a, run.signs_of_next(min(a.shape)))
         left[:, : u.shape[1]], right[: len(vt)] = u, vt
         return rest, values, left, right, 0
 

@@ -16,6 +16,7 @@ from hlo_verify.evaluate.held import Held
 from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array, Maps
 from hlo_verify.evaluate.numbers import is_complex
+from hlo_verify.evaluate.signs import is_opposite
 from hlo_verify.evaluate.unknown import TooLargeError
 from hlo_verify.program.ir import Function, Name, Op, TensorType
 
@@ -24,11 +25,6 @@ WEIGHTS = {BALLS: 64, INTERVALS: 4}
 
 OPERATION = 20_000
 """The work of an operation on few elements: it takes as long as so many more of them would."""
-
-
-CHOICES_OF_SIGNS = range(4)
-"""Of vectors that their opposites may be in the place of: one choice, all opposites, those of every second one, and of
-every second two. No product of two of the first four, or of an odd number, is the same for all choices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +114,18 @@ class Run:
     numbers are `independent` of all arguments; of balls alone."""
     independent: frozenset[Name] = frozenset()
     signs: int = 0
-    """Which signs eigenvectors and singular vectors have, one of `CHOICES_OF_SIGNS`; of balls alone."""
-    has_signs: bool = False
-    """Whether some were made."""
+    """Which signs eigenvectors and singular vectors have (`signs`); of balls alone."""
+    vectors: int = 0
+    """How many of these were made."""
     work: float = 0.0
     costs: dict[Name, float] = field(default_factory=dict)
     """The work of each operation, its regions included, by its first result."""
     largest: int = 0
+
+    def signs_of_next(self, count: int) -> list[int]:
+        """The signs of vectors that are made next, 1 or -1."""
+        first, self.vectors = self.vectors, self.vectors + count
+        return [-1 if is_opposite(n, self.signs) else 1 for n in range(first, self.vectors)]
 
     @property
     def weight(self) -> int:

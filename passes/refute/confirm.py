@@ -22,7 +22,8 @@ from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Maps
 from hlo_verify.evaluate.needed import needs
 from hlo_verify.evaluate.numbers import exact
-from hlo_verify.evaluate.state import CHOICES_OF_SIGNS, WEIGHTS, Instead
+from hlo_verify.evaluate.signs import other_choices
+from hlo_verify.evaluate.state import WEIGHTS, Instead
 from hlo_verify.passes.refute.literals import CLEARLY, Literals, literals_of
 from hlo_verify.passes.refute.trial import Inputs, Trial, beyond_noise, local_arguments, within_rounding
 from hlo_verify.program.ir import Name
@@ -173,7 +174,7 @@ class Confirmer:
             whole, local = self._both(inputs, results, stage, is_strict)
             found = {n: self._apart(whole, local, n) for n in results}
             depend = set[int]()
-            if whole.has_signs or local.has_signs:
+            if whole.vectors or local.vectors:
                 differing = [n for n, each in found.items() if each is not None]
                 depend = self._hang_on_signs((whole, local), inputs, differing, stage, is_strict)
                 found |= dict.fromkeys(depend)
@@ -208,7 +209,7 @@ class Confirmer:
         """The results of which a side differs from itself where eigenvectors have other signs, or may do so: a library
         may give either, and no specification says which."""
         found = set[int]()
-        for signs in CHOICES_OF_SIGNS[1:]:
+        for signs in other_choices(max(each.vectors for each in both)):
             left = [n for n in results if n not in found]
             if left:
                 others = self._both(inputs, left, stage, is_strict, signs)

@@ -15,7 +15,7 @@ from jax import lax
 
 from hlo_verify.evaluate import Blocks, Evaluation, dense, evaluate, of_dense
 from hlo_verify.evaluate.balls import exact, is_unknown, number, precision
-from hlo_verify.evaluate.state import CHOICES_OF_SIGNS
+from hlo_verify.evaluate.signs import is_opposite, other_choices
 from hlo_verify.passes.load.load import load
 from tests.support.compare import Array
 
@@ -147,7 +147,7 @@ def test_what_a_rounding_decides_is_not_enclosed(name: str) -> None:
     assert all(result is None for result in evaluated(function, [a], real=np.dtype(object)).results)
 
 
-@pytest.mark.parametrize("signs", CHOICES_OF_SIGNS)
+@pytest.mark.parametrize("signs", [0, *other_choices(8)])
 @pytest.mark.parametrize("shape", [SQUARE, TALL, WIDE, (1, 1, 1)])
 def test_balls_hold_eigenvectors_and_singular_vectors(shape: tuple[int, ...], signs: int) -> None:
     (a,) = drawn((shape,))
@@ -161,18 +161,25 @@ def test_balls_hold_eigenvectors_and_singular_vectors(shape: tuple[int, ...], si
 
     with precision(128):
         found = evaluated(parts, [a], real=np.dtype(object), signs=signs)
-        assert found.has_signs and not found.unknown
+        assert found.vectors and not found.unknown
         for blocks in found.results:
             for ball in whole(blocks).reshape(-1):
                 assert ball.contains(0) and ball.rad() < 1e-25
 
 
-def test_signs_are_chosen_for_all_for_every_second_and_for_every_second_two() -> None:
+def test_each_vector_of_an_evaluation_has_a_sign_of_its_own() -> None:
+    """Those of one matrix of a batch are numbered after those of the one before."""
     (a,) = drawn((SQUARE,))
-    chosen = [evaluated(lambda a: jnp.linalg.eigh(a + a.mT)[1], [a], real=np.dtype(object), signs=k) for k in range(4)]
-    first, *others = (whole(each.results[0]) for each in chosen)
-    for other, flips in zip(others, ([-1] * 4, [1, -1, 1, -1], [1, 1, -1, -1]), strict=True):
-        signed = other * np.array(flips)
+    count = int(np.prod(SQUARE[:-1]))
+
+    def vectors(choice: int) -> Evaluation:
+        return evaluated(lambda a: jnp.linalg.eigh(a + a.mT)[1], [a], real=np.dtype(object), signs=choice)
+
+    first = whole(vectors(0).results[0])
+    assert vectors(0).vectors == count
+    for choice in other_choices(count):
+        flips = [-1 if is_opposite(n, choice) else 1 for n in range(count)]
+        signed = whole(vectors(choice).results[0]) * np.reshape(flips, (*SQUARE[:-2], 1, SQUARE[-1]))
         assert all(x.overlaps(y) and not x.contains(0) for x, y in zip(first.flat, signed.flat, strict=True))
 
 

@@ -92,10 +92,15 @@ def vectors(a: jax.Array) -> jax.Array:
     return jnp.linalg.eigh(definite(a))[1]
 
 
+def of_both(a: jax.Array) -> jax.Array:
+    return vectors(a)[..., 0] * vectors(a + 1)[..., 0]
+
+
 OTHER_SIGNS: dict[str, tuple[Program, Program]] = {
     "all": (vectors, lambda a: -vectors(a)),
     "one": (vectors, lambda a: vectors(a).at[..., 0].multiply(-1)),
     "of two": (lambda a: vectors(a)[..., 0] * vectors(a)[..., 2], lambda a: -vectors(a)[..., 0] * vectors(a)[..., 2]),
+    "of two matrices": (of_both, lambda a: -of_both(a)),
     "by the first": (vectors, lambda a: vectors(a) * jnp.sign(vectors(a)[:, :1])),
 }
 
