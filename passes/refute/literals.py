@@ -147,8 +147,11 @@ def may_be_too_large(module: Module) -> bool:
         operands = [known[name] for name in op.operands]
         for name, type_ in zip(op.results, op.types, strict=True):
             found = None if is_complex(type_.dtype) else _range(op, type_, operands)
-            is_computed = op.name not in CONSTANTS and not moves(op)
-            if found is None or (is_computed and is_float(type_.dtype) and not _fits(found, type_.dtype)):
+            if found is None:
+                return True
+            is_computed = op.name not in (*CONSTANTS, "select") and not moves(op)
+            is_of_infinity = _is_infinity(found) and any(_is_infinity(values) for _, values in operands)
+            if is_computed and not is_of_infinity and is_float(type_.dtype) and not _fits(found, type_.dtype):
                 return True
             known[name] = type_.dtype, found
     return False
@@ -161,6 +164,11 @@ Range = tuple[str, Array]
 def _fits(values: Array, dtype: str) -> bool:
     most = float(finfo(dtype).max) / 2
     return bool((values["low"] >= -most) & (values["high"] <= most))
+
+
+def _is_infinity(values: Array) -> bool:
+    """Whether all elements are one infinity: what is made of it, and is one, was not too large."""
+    return bool(np.isinf(values["low"]) & (values["low"] == values["high"]))
 
 
 def _range(op: Op, type_: TensorType, operands: Sequence[Range]) -> Array | None:

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from jax import lax
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
@@ -181,6 +182,23 @@ TOO_LARGE = {
         "%d = stablehlo.select %p, %c, %a : tensor<4xi1>, TYPE\n%b = stablehlo.exponential %d : TYPE",
         True,
     ),
+    "an_infinity": (
+        "%a = stablehlo.constant dense<0xFF800000> : TYPE\n%c = stablehlo.convert %a : (TYPE) -> tensor<4xf16>\n"
+        "%d = stablehlo.convert %c : (tensor<4xf16>) -> TYPE\n%b = stablehlo.abs %d : TYPE",
+        False,
+    ),
+    "a_mask_of_infinities": (
+        "%a = stablehlo.constant dense<0xFF800000> : TYPE\n%z = stablehlo.constant dense<0.0> : TYPE\n"
+        "%i = stablehlo.iota dim = 0 : TYPE\n%p = stablehlo.compare LT, %i, %z : (TYPE, TYPE) -> tensor<4xi1>\n"
+        "%b = stablehlo.select %p, %z, %a : tensor<4xi1>, TYPE",
+        False,
+    ),
+    "an_exponential_of_such_a_mask": (
+        "%a = stablehlo.constant dense<0xFF800000> : TYPE\n%z = stablehlo.constant dense<1.0e2> : TYPE\n"
+        "%i = stablehlo.iota dim = 0 : TYPE\n%p = stablehlo.compare LT, %i, %z : (TYPE, TYPE) -> tensor<4xi1>\n"
+        "%d = stablehlo.select %p, %z, %a : tensor<4xi1>, TYPE\n%b = stablehlo.exponential %d : TYPE",
+        True,
+    ),
     "arguments": ("%b = stablehlo.multiply %x, %x : TYPE", False),
 }
 
@@ -248,3 +266,29 @@ def test_the_bits_of_integers_that_are_constants(bits: int) -> None:
     pair = [plus(dtype, lines.replace("OTHER", str(number))) for number in (one, two)]
     assert hlo_verify.verify(*pair).verdict is (Verdict.REFUTED if bits == 32 else Verdict.UNKNOWN)
     assert hlo_verify.verify(pair[0], pair[0]).verdict is Verdict.PROVED
+
+
+def test_infinities_that_masks_and_guards_write_are_meant() -> None:
+    """A softmax that is merged from parts of which some are masked altogether asks for infinities, and JAX converts the
+    one that masks: neither is what something finite was folded to."""
+    mesh = AbstractMesh((2,), ("d",), axis_types=(AxisType.Auto,))
+
+    def masked(scores: jax.Array, first: jax.Array | int) -> jax.Array:
+        columns = first + jnp.arange(scores.shape[1])
+        return jnp.where(columns <= jnp.arange(4)[:, None], scores, -jnp.inf)
+
+    def whole(scores: jax.Array, values: jax.Array) -> jax.Array:
+        return jax.nn.softmax(masked(scores, 0), axis=-1) @ values
+
+    def merged(scores: jax.Array, values: jax.Array) -> jax.Array:
+        """Less the maxima in whose units the sums are."""
+        x = masked(scores, lax.axis_index("d") * len(values))
+        most = x.max(-1)
+        weights = jnp.exp(x - jnp.where(jnp.isinf(most), 0, most)[:, None])
+        sums = weights.sum(-1)
+        logarithms, parts = lax.all_gather((jnp.log(sums), weights @ values / jnp.where(sums == 0, 1, sums)), "d")
+        return (jax.nn.softmax(logarithms, axis=0) * parts).sum(0)
+
+    mapped = jax.shard_map(merged, mesh=mesh, in_specs=(P(None, "d"), P("d")), out_specs=P(), check_vma=False)
+    shapes = jax.ShapeDtypeStruct((4, 4), jnp.float32), jax.ShapeDtypeStruct((4,), jnp.float32)
+    assert hlo_verify.check(whole, mapped, *shapes).verdict is Verdict.REFUTED
