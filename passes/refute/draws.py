@@ -54,6 +54,8 @@ class Draw:
     detail: int
     integers: int
     positive: bool = False
+    negative: bool = False
+    """Whether floats are opposites of what they else were, but for what has to be positive."""
     beyond: int = 0
     uneven: bool = False
     """Whether arguments are of different scales, up to 64 times more or less."""
@@ -73,6 +75,7 @@ EVEN = (
     Draw(16.0, 2, 1000, uneven=True, faint=True),
     Draw(1e-2, 4, 8),
     Draw(4.0, 4, 3, beyond=1),
+    Draw(1.0, 8, 8, positive=True, negative=True),
     Draw(1e-3, 4, 40, positive=True),
     Draw(16.0, 3, 2, positive=True),
     Draw(1.0, 4, 1000, uneven=True, faint=True),
@@ -83,8 +86,8 @@ EVEN = (
     Draw(1.0, 128, 8),
     Draw(1.0, 8, 8, edges=True),
 )
-"""Small values tell the constants apart that are added to a variance, large ones what saturates, those at the edges of
-a type what wraps or is rounded."""
+"""Small values tell the constants apart that are added to a variance, large ones what saturates, negative ones alone a
+maximum that starts from 0, those at the edges of a type what wraps or is rounded."""
 
 AT_ZERO = tuple(Draw(1.0, 8, 8, zeros=zeros) for zeros in Zeroed)
 """Where a slope jumps, programs may differ at that place alone: `maximum(x, 0)` and `abs(x)` have others at 0."""
@@ -288,8 +291,19 @@ class Drawing:
         alike = dict.fromkeys(zero, 0)
         if draw.flags is not None:
             alike |= {n: int(draw.flags) for n, type_ in enumerate(types) if type_.dtype == "i1"}
-        inputs = (filled(b, alike[n], types[n], allowed[n]) if n in alike else b for n, b in enumerate(drawn))
-        return tuple(inputs) if draw.zeros is None else self._zeroed(draw.zeros, tuple(inputs), known)
+        inputs = tuple(filled(b, alike[n], types[n], allowed[n]) if n in alike else b for n, b in enumerate(drawn))
+        if draw.negative:
+            inputs = self._opposites(inputs, known)
+        return inputs if draw.zeros is None else self._zeroed(draw.zeros, inputs, known)
+
+    def _opposites(self, inputs: Inputs, known: Known) -> Inputs:
+        """Inputs of which floats are negated, where the user allows it, but for what a logarithm or the like takes."""
+        types, allowed = self.pair.logical.main.argument_types, assumed(self.pair.logical)
+        changed: list[Blocks] = []
+        for n, blocks in enumerate(inputs):
+            other = replace(blocks, values=-blocks.values) if is_float(types[n].dtype) else blocks
+            changed.append(blocks if n in known.positive or not allows(allowed[n], other) else other)
+        return tuple(changed)
 
     def _zeroed(self, zeros: Zeroed, inputs: Inputs, known: Known) -> Inputs:
         """Inputs of which some floats are 0, but for what a logarithm or the like takes."""

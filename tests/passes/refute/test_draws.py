@@ -138,6 +138,29 @@ def test_zeros_are_drawn_where_they_are_allowed() -> None:
             assert zeros is Zeroed.ELEMENTS or not any(inputs[n].values.any() for n in some)
 
 
+LARGEST = """
+    %c = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %a = stablehlo.reduce(%x init: %c) applies stablehlo.maximum across dimensions = [0] :
+      (tensor<64xf32>, tensor<f32>) -> tensor<f32>
+    %r = stablehlo.broadcast_in_dim %a, dims = [] : (tensor<f32>) -> TYPE
+"""
+
+
+def test_a_maximum_that_starts_from_0_is_found() -> None:
+    """Of 64 numbers that are drawn one by one, all are negative once in 2^64 draws."""
+    modules = pair("tensor<64xf32>", "x", "r", LARGEST, "0xFF800000", "0.0")
+    assert Search(modules).find([0], draws=len(EVEN)) == {0}
+
+
+def test_negative_numbers_are_drawn_where_they_are_allowed() -> None:
+    modules = pair("tensor<8xf32>", "vwxu", "y", DECIDED, "GT", "GE")
+    (draw,) = (draw for draw in EVEN if draw.negative)
+    logical = apply(modules.logical, [parse("arg2 is positive")])
+    inputs = Drawing(replace(modules, logical=logical)).draw(draw, 0)
+    assert [bool((blocks.values < 0).all()) for blocks in inputs] == [True, True, False, True]
+    assert (inputs[2].values > 0).all()
+
+
 ANY_AND_ALL = """
     %false = stablehlo.constant dense<false> : tensor<i1>
     %true = stablehlo.constant dense<true> : tensor<i1>
