@@ -191,9 +191,17 @@ def _domain(function: Function) -> Domain:
         return _integral
     if any(dtype.startswith("complex") for dtype in (*function.takes, function.gives)):
         return _everywhere if name in ENTIRE else _nowhere
+    if name == "bitcast_convert":
+        return lambda args, _: _is_number_of_bits(function, args)
     if name in TOTAL and ("narrows", 1) not in function.attributes:
         return _everywhere
     return DOMAINS.get(name, _nowhere)
+
+
+def _is_number_of_bits(function: Function, args: tuple[Poly, ...]) -> bool:
+    from hlo_verify.terms import float_bits  # which asks for bounds of terms
+
+    return float_bits.is_number(function, args)
 
 
 def is_partial(function: Function) -> bool:

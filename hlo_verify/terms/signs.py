@@ -158,6 +158,10 @@ def _of_function(atom: Apply) -> int:
     function, name = atom.function, atom.function.name
     if name == "complex" or function.gives.startswith("complex"):
         return ANY
+    if name == "bitcast_convert":
+        from hlo_verify.terms.float_bits import sign_of  # made of terms
+
+        return sign_of(function, atom.args)
     if not (function.is_name or function.is_real):
         return REAL
     parts = [of(arg) for arg in atom.args]
