@@ -3,13 +3,14 @@ tables, and what masks scores. Each reading is a named assumption."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from itertools import chain
 
 from hlo_verify.passes.chain.added_masks import both_chosen
 from hlo_verify.passes.chain.amplified import Amplified, amplified
 from hlo_verify.passes.chain.folded_constants import Reading, with_irrationals, with_quotients, with_rests
+from hlo_verify.passes.chain.lookups_last import with_lookups_last
 from hlo_verify.passes.chain.masking_numbers import both_infinite, mask_otherwise, masked_alike
 from hlo_verify.passes.chain.proofs import (
     Modules,
@@ -20,12 +21,12 @@ from hlo_verify.passes.chain.proofs import (
     proof_of_a_reading,
     proof_on_each_device,
 )
-from hlo_verify.passes.chain.rounded_tables import parts, with_tables
+from hlo_verify.passes.chain.rounded_tables import Part, parts, with_tables
 from hlo_verify.passes.chain.seen_apart import are_alike, are_seen_apart, are_seen_to_differ
 from hlo_verify.passes.diagnose.examine import examine
 from hlo_verify.passes.prove.account import Account
 from hlo_verify.passes.prove.each_device.compare import is_by_hand
-from hlo_verify.program.ir import Module
+from hlo_verify.program.ir import Module, Name
 from hlo_verify.program.pair import is_global
 from hlo_verify.report import Verdict
 from hlo_verify.session import Session
@@ -227,27 +228,53 @@ def _proof_with_rests(
 def _proof_with_tables(
     given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
 ) -> tuple[Proof | None, Amplified | None]:
-    """A proof where what one module computes of constants alone is a table of the other, but for roundings."""
+    """A proof where what one module computes of constants alone is a table of the other, but for roundings: as the
+    modules are, or with functions of tables in the place of functions of what is looked up there."""
+    proof, far = _proof_with_parts(given, partitioned, alone, account)
+    if proof is None:
+        first, second = with_lookups_last(given), with_lookups_last(partitioned)
+        if first is not given or second is not partitioned:
+            proof, farther = _proof_with_parts(first, second, alone, account)
+            far = far or farther
+    return proof, far
+
+
+def _proof_with_parts(
+    given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
+) -> tuple[Proof | None, Amplified | None]:
     count = 1 if is_global(partitioned) else partitioned.partitions or 1
     here = parts(given, partitioned, (1, count), account.session)
-    second = with_tables(partitioned, here)
-    there = parts(second, given, (count, 1), account.session)
-    first = with_tables(given, there)
-    if not here and not there:
-        return None, None
-    proof = proof_if_alike(first, second, account)
-    far: Amplified | None = None
-    if proof is None:
-        proof, far = _proof_of_readings(first, second, alone, account)
-    if proof is None or are_seen_apart(given, partitioned, account.session):
-        return None, far
-    looked_at = [(alone(each), here) for each in (partitioned, second) if here]
-    looked_at += [((each, partitioned), there) for each in (given, first) if there]
-    for pair, found in looked_at:
-        far = amplified(*pair, found, account.session)
-        if far is not None:
-            return None, far
-    return _also_said(proof, first.notes, second.notes), None
+    there = parts(with_tables(partitioned, here), given, (count, 1), account.session)
+    found = [(there, here)]
+    if here and there:
+        there = parts(partitioned, given, (count, 1), account.session)
+        found.insert(0, (there, parts(with_tables(given, there), partitioned, (1, count), account.session)))
+    amplifies: Amplified | None = None
+    for both in found if here or there else ():
+        read = with_tables(given, both[0]), with_tables(partitioned, both[1])
+        proof, far = proof_if_alike(*read, account), None
+        if proof is None:
+            proof, far = _proof_of_readings(*read, alone, account)
+        if proof is not None and not are_seen_apart(given, partitioned, account.session):
+            far = _amplified_by_tables((given, partitioned), read, both, alone, account)
+            if far is None:
+                return _also_said(proof, *(module.notes for module in read)), None
+        amplifies = amplifies or far
+    return None, amplifies
+
+
+def _amplified_by_tables(
+    pair: Modules,
+    read: Modules,
+    found: tuple[Mapping[Name, Part], Mapping[Name, Part]],
+    alone: Callable[[Module], Modules],
+    account: Account,
+) -> Amplified | None:
+    """What makes a rounding of tables more than that, in the modules with what they compute or with tables."""
+    there, here = found
+    looked_at = [(alone(each), here) for each in (pair[1], read[1]) if here]
+    looked_at += [((each, pair[1]), there) for each in (pair[0], read[0]) if there]
+    return next(filter(None, (amplified(*each, meant, account.session) for each, meant in looked_at)), None)
 
 
 def _turned(partitioned: Module, given: Module) -> Modules:
