@@ -4,20 +4,25 @@
 
 So a transform along two dimensions is one along each, with the elements handed round in between. Of real numbers, the
 last dimension comes first and half of it is there: such transforms stay what they are.
+
+All are linear: of a sum they are the sum of those of its terms, over a dimension too, and multiples are taken out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from itertools import permutations
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import allows
-from hlo_verify.ops.values import Context, Rule, Value, function_of, positions
+from hlo_verify.ops.values import Context, Rule, Value, function_of, position_var
 from hlo_verify.program.ir import Op
+from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, unfold
-from hlo_verify.terms.term import Atom, Poly, Read
+from hlo_verify.terms.sums import reduce_sum
+from hlo_verify.terms.term import Atom, Poly, Read, make_poly
 
 COMPLEX = ("FFT", "IFFT")
 """The types of transforms that are of complex numbers, and give as many."""
@@ -28,16 +33,48 @@ Along = tuple[Var, Index]
 
 def _fft(op: Op, args: list[Value], context: Context) -> list[Value]:
     (type_,), (x,) = op.types, args
-    count = len(op.attributes["fft_length"])
-    own = range(len(x.shape) - count, len(x.shape))
-    kind = next((kind for kind in COMPLEX if kind == _name(op)), None)
-    if kind is None or 0 in x.shape or not count:
-        key = tuple((name, str(op.attributes.get(name))) for name in ("fft_type", "fft_length"))
+    own = range(len(x.shape) - len(op.attributes["fft_length"]), len(x.shape))
+    kind, key = _name(op), tuple((name, str(op.attributes.get(name))) for name in ("fft_type", "fft_length"))
+    if 0 in x.shape:
         return [Value(type_, function_of("fft", key, [(x, own)], type_, own))]
-    where = positions(type_.shape)
-    bound = [expr.fresh("f", x.shape[k]) for k in own]
-    body = x.at([*where[: own.start], *map(expr.of_var, bound)])
-    return [Value(type_, _transform(kind, list(zip(bound, where[own.start :], strict=True)), body, type_.dtype))]
+    if kind in COMPLEX:
+        term = x.term
+        for k in own:
+            if x.shape[k] > 1:
+                one = partial(_along, kind, position_var(k, x.shape[k]), type_.dtype)
+                term = _linear(term, [position_var(k, x.shape[k])], one)
+        return [Value(type_, term)]
+
+    def whole(p: Poly) -> Poly:
+        return function_of("fft", key, [(Value(x.type, p), own)], type_, own)
+
+    takes_out = kind == "RFFT"  # of complex numbers that give real ones, multiples are real alone
+    return [Value(type_, _linear(x.term, [position_var(k, x.shape[k]) for k in own], whole, takes_out=takes_out))]
+
+
+def _along(kind: str, place: Var, dtype: str, body: Poly) -> Poly:
+    """The transform along one dimension."""
+    bound = expr.fresh("f", place.size)
+    return _transform(kind, [(bound, expr.of_var(place))], algebra.substitute(body, {place: expr.of_var(bound)}), dtype)
+
+
+def _linear(p: Poly, own: Collection[Var], transform: Callable[[Poly], Poly], *, takes_out: bool = True) -> Poly:
+    """The transform of a term along some places, by those of its products without the factors that are the same at all
+    of these. What may be no number stays whole."""
+    if p.doubt or not allows("multiplied_terms", len(p.items)):
+        return transform(p)
+    found = []
+    for mono, c in p.items:
+        outside = tuple(item for item in mono if takes_out and item[0].free.isdisjoint(own))
+        inside = make_poly(((tuple(item for item in mono if item not in outside), 1),))
+        atom = inside.atom
+        if isinstance(atom, Read) and atom.tensor.kind == "sum" and atom.tensor.seal is None:
+            bound, (body,) = unfold(atom)
+            there = reduce_sum(bound, _linear(body, own, transform, takes_out=takes_out))
+        else:
+            there = transform(inside)
+        found.append(algebra.multiply(make_poly(((outside, c),)), there))
+    return algebra.add(*found)
 
 
 def _name(op: Op) -> str:

@@ -104,3 +104,58 @@ def test_wave_numbers_along_another_dimension(waves: np.ndarray, found: bool) ->
         return handed(ifft(fft(handed(x, 1, 0).T) * (1j * waves)).T, 0, 1)
 
     assert (verdict(lambda x: derivative(x, WAVES), local, (8, 8)) is Verdict.PROVED) is found
+
+
+Parts = tuple[Callable[..., jax.Array], Callable[..., jax.Array], Callable[..., jax.Array]]
+
+LINEAR: dict[str, Parts] = {
+    "sum": (lambda x, y: fft(x + y), lambda x, y: fft(y) + fft(x), lambda x, y: fft(y) - fft(x)),
+    "multiple": (lambda x, y: ifft(3 * x - y), lambda x, y: 3 * ifft(x) - ifft(y), lambda x, y: ifft(x) - 3 * ifft(y)),
+    "of each row": (
+        lambda x, y: fft(x * y[:, :1]),
+        lambda x, y: fft(x) * y[:, :1],
+        lambda x, y: fft(x) * y[:, 1:2],
+    ),
+    "what goes along": (lambda x, y: fft(x * y), lambda x, y: fft(y * x), lambda x, y: fft(x) * fft(y)),
+    "product": (lambda x, y: fft(x @ y.T), lambda x, y: x @ fft(y.T), lambda x, y: fft(x) @ y.T),
+    "real": (
+        lambda x, y: jnp.fft.rfft(x.real - 2 * y.imag),
+        lambda x, y: jnp.fft.rfft(x.real) - 2 * jnp.fft.rfft(y.imag),
+        lambda x, y: jnp.fft.rfft(x.real) - 2 * jnp.fft.rfft(y.real),
+    ),
+    "to real": (
+        lambda x, y: jnp.fft.irfft(x + y / 2, 4),
+        lambda x, y: jnp.fft.irfft(x, 4) + jnp.fft.irfft(y, 4) / 2,
+        lambda x, y: jnp.fft.irfft(x, 4) * jnp.fft.irfft(y, 4) / 2,
+    ),
+    "real parts of products": (
+        lambda x, y: jnp.fft.irfft(x * y[:, :1], 4),
+        lambda x, y: jnp.fft.irfft(y[:, :1] * x, 4),
+        lambda x, y: jnp.fft.irfft(x, 4) * y[:, :1].real,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LINEAR)
+def test_transforms_are_linear(name: str) -> None:
+    """Of the sums and multiples of what is transformed, and not of products along it."""
+    whole, right, wrong = LINEAR[name]
+    shape = jax.ShapeDtypeStruct((4, 4) if name == "product" else (4, 3), "complex64")
+    ins = (P("x"), P()) if name == "product" else (P("x"), P("x"))
+    placed = Placed(MESH, ins, P("x"), [shape, shape])
+    assert hlo_verify.verify(*placed.pair(whole, right), refute=False).verdict is Verdict.PROVED
+    assert hlo_verify.verify(*placed.pair(whole, wrong), refute=False).verdict is not Verdict.PROVED
+
+
+def test_transforms_of_sums_over_devices() -> None:
+    shape = jax.ShapeDtypeStruct((8, 4), "complex64")
+    placed = Placed(MESH, (P("x"),), P(), [shape])
+    for local, expected in (
+        (lambda x: lax.psum(fft(x).sum(0), "x"), True),
+        (lambda x: fft(lax.psum(x.sum(0), "x")), True),
+        (lambda x: lax.psum(fft(x.sum(0)), "x"), True),
+        (lambda x: lax.psum(fft(x, axis=0).sum(0), "x"), False),
+        (lambda x: lax.pmean(fft(x).sum(0), "x"), False),
+    ):
+        found = hlo_verify.verify(*placed.pair(lambda x: fft(x.sum(0)), local), refute=False).verdict
+        assert (found is Verdict.PROVED) == expected
