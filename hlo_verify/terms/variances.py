@@ -24,7 +24,17 @@ Item = tuple[Monomial, Number]
 
 
 def narrowed(p: Poly, found: int) -> int:
-    """Those signs, of a sum, that it may have if squares of sums are subtracted from sums of squares in it."""
+    """Those signs, of a sum, that it may have if squares of sums are subtracted from sums of squares in it, or the
+    other way round: a derivative divides by what is less a variance."""
+    own = _of_variance(p, found)
+    if own != found or not any(c > 0 and _squared(mono) is not None for mono, c in p.items):
+        return own
+    opposite = signs.MULTIPLIED[signs.NEGATIVE]
+    return opposite[_of_variance(scale(p, -1), opposite[found])]
+
+
+def _of_variance(p: Poly, found: int) -> int:
+    """The same where they are subtracted."""
     squares = [(mono, c) for mono, c in p.items if c < 0 and _squared(mono) is not None]
     if not squares or not allows("sign_terms", len(p.items)):
         return found

@@ -215,6 +215,17 @@ def _variance_of_sum(case: Case) -> tuple[Poly, Array]:
     return is_positive(total), case.each(lambda i, j: int(wanted > 0))
 
 
+@instance("sign of a variance")
+def _less_a_variance(case: Case) -> tuple[Poly, Array]:
+    """Whether what is less than the opposite of the first one is positive, as a derivative divides by."""
+    (x, xs), (y, ys), v, w = case.make(4), case.make(4), bound(4), bound(4)
+    (z, zs), often = case.random.choice(((x, xs), (x, xs), (y, ys))), case.random.choice((1, 1, 2))
+    squares = reduce_sum([v], algebra.power_of(at(x, v), 2))
+    square = algebra.power_of(reduce_sum([w], at(z, w)), 2)
+    total = algebra.add(algebra.scale(squares, -4), algebra.scale(square, often), number(-1))
+    return is_positive(total), case.each(lambda i, j: int(often * sum(zs) ** 2 - 4 * sum(xs * xs) - 1 > 0))
+
+
 @instance("more than all others")
 def _smooth(case: Case) -> tuple[Poly, Array]:
     """Elements that count so often before, at and behind a place, or with a gap there."""

@@ -152,7 +152,9 @@ WITHOUT = {
         "above + below and of_exponents & ", "of_exponents & 0 & ", "quotient_signs._of_exponentials"
     ),
     "more than all others": Without("before[2] == behind[2] and ", ""),
-    "sign of a variance": Without("if signs.of(spread) & ~(signs.ZERO | signs.POSITIVE):", "if False:"),
+    "sign of a variance": Without(
+        "if signs.of(spread) & ~(signs.ZERO | signs.POSITIVE):", "if False:", "variances._of_variance"
+    ),
     "conditions side by side": Without("start == found[-1][1] + 1", "start > found[-1][1]"),
     "sums that are positive together": Without("_is_positive(*_element(group))", "True"),
     "sums that have a sign together": Without("_with_common(_element(group)[1])", "signs.ZERO | signs.POSITIVE"),
