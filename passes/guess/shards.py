@@ -268,10 +268,13 @@ def _looked_at(local: _Seen, devices: int) -> dict[Made, Sequence[Array]]:
 
 def shards(logical: Module, partitioned: Module, devices: int, session: Session) -> Guesses:
     """For values of a partitioned module that is given whole arguments, the logical tensors of which each of so many
-    devices seems to hold a block. Of what is too large to be evaluated element by element, nothing is guessed."""
+    devices seems to hold a block, those of the same operation first: what a library makes symmetric once more is what
+    the other program's library makes so. Of what is too large to be evaluated element by element, nothing is
+    guessed."""
     found: dict[Made, list[Guess]] | None = None
     regions = (op for op in operations(partitioned.main) if op.name == "sdy.manual_computation")
     assembled = {name for op in regions for name in op.results}
+    kinds, ours = ({v: op.name for op in operations(each.main) for v in op.results} for each in (logical, partitioned))
     for seed in SEEDS:
         inputs = _inputs(logical, seed, session.limits.guessed_elements)
         elements = _Elements.of(_seen(logical, inputs, session))
@@ -282,6 +285,7 @@ def shards(logical: Module, partitioned: Module, devices: int, session: Session)
                 continue
             everywhere = list(held) * (devices if len(held) == 1 else 1)
             likely = (guess for guess in elements.shards(everywhere) if found is None or guess in found.get(made, ()))
-            here[made] = list(islice(likely, CANDIDATES))
+            kind = ours.get(made[0])
+            here[made] = sorted(islice(likely, CANDIDATES), key=lambda guess: kinds.get(guess.whole[0]) != kind)
         found = {made: guesses for made, guesses in here.items() if guesses}
     return found or {}
