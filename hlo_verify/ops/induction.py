@@ -274,24 +274,32 @@ def in_all_turns(loop: Loop, around: Sequence[Index]) -> Loop | None:
 
 def _numbers(op: Op, args: list[Value], context: Context, shape: Shape, now: Index) -> Collection[int]:
     """The components that are numbers in every turn, by induction: they start from numbers, and an iteration makes
-    numbers of numbers. It is asked where devices may work on nothing in some turns: 0 times a number is 0."""
-    book = book_of(context)
-    if book.reading is Reading.NAMED or not book.hands_on or shape.unbounded is not None or is_around(op):
+    numbers of numbers. What is not known of one is not taken for one by the others. 0 times a number is 0: in the turns
+    in which devices work on nothing, and where a quotient's derivative asks whether a root is one."""
+    if shape.unbounded is not None or is_around(op):
         return ()
-    state, numbers = [], []
-    for k, (type_, value) in enumerate(zip(op.types, args, strict=True)):
-        if k in shape.invariant:
-            state.append(value)
-        elif k in shape.counters:
-            state.append(counter_at(shape, k, now, type_))
-        else:
-            unknown = tensor("opaque", f"carried {k}", type_.dtype, type_.shape, location=op.location)
-            if not value.term.doubt:
-                unknown.doubt = 0
-                numbers.append(k)
-            state.append(Value(type_, algebra.read(unknown, positions(type_.shape))))
-    after = iterate(op, state, replace(context, observe=None, unsupported={}), now)
-    return numbers if not any(after[k].term.doubt for k in numbers) else ()
+    numbers = [
+        k
+        for k, value in enumerate(args)
+        if k not in shape.invariant and k not in shape.counters and not value.term.doubt
+    ]
+    while numbers:
+        state = []
+        for k, (type_, value) in enumerate(zip(op.types, args, strict=True)):
+            if k in shape.invariant:
+                state.append(value)
+            elif k in shape.counters:
+                state.append(counter_at(shape, k, now, type_))
+            else:
+                unknown = tensor("opaque", f"carried {k}", type_.dtype, type_.shape, location=op.location)
+                unknown.doubt = 0 if k in numbers else unknown.doubt
+                state.append(Value(type_, algebra.read(unknown, positions(type_.shape))))
+        after = iterate(op, state, replace(context, observe=None, unsupported={}), now)
+        doubted = {k for k in numbers if after[k].term.doubt}
+        if not doubted:
+            break
+        numbers = [k for k in numbers if k not in doubted]
+    return numbers
 
 
 def is_around(op: Op) -> bool:

@@ -33,6 +33,7 @@ from hlo_verify.program.element_types import is_float
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra
 from hlo_verify.terms.addition import plain
+from hlo_verify.terms.in_ranges import in_ranges
 from hlo_verify.terms.term import ONE, ZERO, Number, Poly, Read, Tensor, tensor
 
 
@@ -306,6 +307,15 @@ class Multiples:
         return self._made
 
 
+def _is_same_in_ranges(found: Poly, expected: Poly, inside: Poly) -> bool:
+    """Whether two terms of a turn are one where definitions are made for the ranges of what they are read at: a loop
+    that goes back counts down what another counted up."""
+    if found is expected:
+        return True
+    found, expected = (in_ranges(algebra.multiply(inside, p)) for p in (found, expected))
+    return found is expected
+
+
 def _ratio(own: Poly, whole: Poly) -> Number:
     """How many times one term another seems to be; 1 where either is 0."""
     if not own.items or not whole.items:
@@ -331,5 +341,5 @@ class Shards:
             expected = self._at[j, place.indices] = self.logical[j].at(place.indices)
         asked = found.term, algebra.scale(expected, relation.multiple), place.inside
         if asked not in self._agree:
-            self._agree[asked] = cases.equal(*asked, self.effort)
+            self._agree[asked] = _is_same_in_ranges(*asked) or cases.equal(*asked, self.effort)
         return self._agree[asked]
