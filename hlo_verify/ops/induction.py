@@ -91,6 +91,9 @@ class LoopBook:
     reading: Reading = Reading.NAMED
     hands_on: bool = False
     """Whether devices hand something on in a loop of the partitioned module."""
+    by_hand: bool = False
+    """Whether a person says what each device does, who may compute something anew, or differently, in a loop. A
+    compiler's loops follow the logical module's, and no more is asked of them than that."""
     named: dict[tuple[str, Poly], Poly] = field(default_factory=dict)
     """Values of devices that the logical module's loops have names for, each with its kind of numbers: a term of
     integers stands for what they are in their own type."""
@@ -276,7 +279,9 @@ def _numbers(op: Op, args: list[Value], context: Context, shape: Shape, now: Ind
     """The components that are numbers in every turn, by induction: they start from numbers, and an iteration makes
     numbers of numbers. What is not known of one is not taken for one by the others. 0 times a number is 0: in the turns
     in which devices work on nothing, and where a quotient's derivative asks whether a root is one."""
-    if shape.unbounded is not None or is_around(op):
+    book = book_of(context)
+    is_asked = book.by_hand or (book.hands_on and book.reading is not Reading.NAMED)
+    if not is_asked or shape.unbounded is not None or is_around(op):
         return ()
     numbers = [
         k

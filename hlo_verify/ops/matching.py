@@ -21,7 +21,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from hlo_verify.equality import cases
-from hlo_verify.equality.effort import Effort
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import limit_of
@@ -123,12 +122,11 @@ def _induct(
     options: dict[int, Iterator[Relation]] = {}
     guesses: dict[int, Relation] = {}
     open_ = [k for k in range(len(args)) if k not in shape.invariant and k not in shape.counters]
-    effort = book_of(context).effort
     for k in open_:
         relations = _relations(op, args[k], k, loop, book_of(context), multiples)
         options[k] = _noted(relations, loop, book_of(context))
         _take_next(guesses, options, k)
-    now, next_ = expr.of_var(loop.t), Shards(loop.after, effort)
+    now, next_ = expr.of_var(loop.t), Shards(loop.after, book_of(context))
     unknown = {k: _unknown("carried", k, op) for k in open_}
     wrong: list[int] = []
     while len(open_) - len(guesses) < fewest:
@@ -209,7 +207,7 @@ def _relations(
             guess = Relation(j, placement, 1 if multiples is None else multiples.of(k, j, placement))
             if j != k and initial.term is not algebra.scale(loop.initial[j].at(placement.indices), guess.multiple):
                 continue
-            if j == k and not Shards(loop.initial, book.effort).agree(initial, guess):
+            if j == k and not Shards(loop.initial, book).agree(initial, guess):
                 continue
             if not left:
                 return
@@ -329,7 +327,7 @@ class Shards:
     other components are given up one after another: a value that is wrong makes most others wrong."""
 
     logical: Sequence[Value]
-    effort: Effort
+    book: LoopBook
     _at: dict[tuple[int, tuple[Index, ...]], Poly] = field(default_factory=dict)
     _agree: dict[tuple[Poly, Poly, Poly], bool] = field(default_factory=dict)
 
@@ -341,5 +339,6 @@ class Shards:
             expected = self._at[j, place.indices] = self.logical[j].at(place.indices)
         asked = found.term, algebra.scale(expected, relation.multiple), place.inside
         if asked not in self._agree:
-            self._agree[asked] = _is_same_in_ranges(*asked) or cases.equal(*asked, self.effort)
+            is_seen = self.book.by_hand and _is_same_in_ranges(*asked)
+            self._agree[asked] = is_seen or cases.equal(*asked, self.book.effort)
         return self._agree[asked]

@@ -42,7 +42,9 @@ TOTAL = frozenset(
 """Functions of real numbers that have a value for all of them, but for `reduce_precision` to a narrower exponent."""
 
 ENTIRE = frozenset(
-    "abs complex cosh cosine exponential exponential_minus_one imag real sign sine sinh sqrt zero_times".split()
+    """
+    abs complex cosh cosine exponential exponential_minus_one imag multiply real sign sine sinh sqrt zero_times
+    """.split()
 )
 """Those of complex numbers."""
 

@@ -100,7 +100,8 @@ def begin(
     every = (logical.argument_shardings, partitioned.argument_shardings, logical.result_shardings)
     mentioned = [sharding for each in every for sharding in each if sharding is not None]
     borders = [*_borders(logical), *_borders(partitioned)]
-    loops = LoopBook(placements(device, [*mentioned, *borders]), session, reading, _hands_on(partitioned))
+    place, by_hand = placements(device, [*mentioned, *borders]), is_global(partitioned)
+    loops = LoopBook(place, session, reading, _hands_on(partitioned), by_hand)
     replicas = partitioned.replicas
     here, mesh = (None, device) if is_global(partitioned) else (device, None)
     return Walk(

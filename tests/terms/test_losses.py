@@ -10,7 +10,7 @@ from hlo_verify.index import expr
 from hlo_verify.terms import algebra, guards, losses, signs, sums
 from hlo_verify.terms.attained import counts_the_best
 from hlo_verify.terms.extrema import reduce_extremum
-from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, IS_ZERO, LOG, MAXIMUM, MINIMUM, real
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, IS_ZERO, LOG, MAXIMUM, MINIMUM, real, typed
 from hlo_verify.terms.laws import apply, divide
 from hlo_verify.terms.losses import zero_times
 from hlo_verify.terms.renaming import Leaves, Renaming
@@ -25,7 +25,8 @@ def argument(name: str, dtype: str = "f32") -> Tensor:
     return tensor("argument", name, dtype, (SIZE,))
 
 
-A, B, C = argument("a"), argument("b"), argument("c", "i1")
+COMPLEX = "complex<f32>"
+A, B, C, Z = argument("a"), argument("b"), argument("c", "i1"), argument("z", COMPLEX)
 
 
 def at(source: Tensor, place: expr.Index | None = None) -> Poly:
@@ -160,6 +161,8 @@ def test_a_factor_stays_in_a_sum_of_selected_elements() -> None:
         (lambda: log(apply(MAXIMUM, (ONE, at(A)))), True),
         (lambda: log(apply(MINIMUM, (ONE, at(A)))), False),
         (lambda: apply(real("rsqrt"), (apply(real("logistic"), (at(A),)),)), True),
+        (lambda: apply(typed("multiply", (COMPLEX, COMPLEX), COMPLEX), (at(Z), at(Z))), True),
+        (lambda: apply(typed("divide", (COMPLEX, COMPLEX), COMPLEX), (at(Z), at(Z))), False),
     ],
 )
 def test_domains(make: Callable[[], Poly], is_number: bool) -> None:
