@@ -249,6 +249,8 @@ class Limits:
     opened at several places, would double what is left with every layer."""
     opened_names: int = 300
     """Names within names that are opened for one sum; past them, those that were opened most often are kept."""
+    chosen_weight: int = 1 << 14
+    """A term in which extrema of masked parts are choices, past which it stays as it is: each may double it."""
     multiplied_terms: int = 12
     """Products that multiplying two values out may give; past them the factors are given names."""
     complex_factors: int = 4

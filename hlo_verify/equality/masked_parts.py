@@ -105,6 +105,8 @@ class _Parts:
             parts.append(algebra.expanded(where, product))
         parts = list(map(with_nan, parts))
         whole = total(*parts) if any(map(occurs_in, (p, *parts))) else algebra.add(*parts)
+        if not allows("chosen_weight", whole.weight):
+            raise SpentError
         return absorbed(_less_logarithms(whole, held), held)
 
     def _where(self, mono: Monomial, held: Held, gone: frozenset[Atom]) -> Poly:
