@@ -94,7 +94,6 @@ from hlo_verify.terms.root_laws import (
     negative_power,
     power_by_inverse,
     power_of_literal,
-    power_of_numbers,
     root_as_power,
     root_of_extremum,
     root_of_number,
@@ -109,7 +108,6 @@ from hlo_verify.terms.rounding_laws import (
     is_coarse,
     rounded_extremum,
     rounded_number,
-    rounded_sum,
 )
 from hlo_verify.terms.sign_laws import (
     ABSOLUTE_CHOICE,
@@ -133,7 +131,6 @@ from hlo_verify.terms.sign_laws import (
     positive_of_extremum,
     positive_of_product,
     positive_of_quotients,
-    sign_of_product,
     told,
     zero_of_absolute,
     zero_of_product,
@@ -193,7 +190,7 @@ def _zero_times(function: Function, args: Arguments) -> Poly | None:
     return None if is_left else zero_times(args[0])
 
 
-REAL = "abs ceil erf erfc exponential_minus_one floor log_plus_one logistic power rsqrt sign".split()
+REAL = "abs ceil erf erfc exponential_minus_one floor log_plus_one logistic power rsqrt".split()
 FUNCTIONS = {
     "exp": EXPONENTIAL,
     "exp_by_name": INFINITE_EXPONENTIAL,
@@ -281,7 +278,6 @@ TABLE = (
     Law("logistic function", "logistic(a)", "inverse(1 + exp(-a))"),
     Law("complementary error function", "erfc(a)", "1 + -erf(a)"),
     Law("inverse square root", "rsqrt(a)", "inverse(sqrt(a))"),
-    Law("power of numbers", "power(k, n)", "k**n", "k != 0", by=power_of_numbers),
     Law("power by roots", "power(a, k)", "sqrt(a)**(2*k)", "is_of_roots(k)", by=root_as_power),
     Law("negative power", "power(a, n)", "inverse(a)**(-n)", "n < 0", by=negative_power),
     Law("power by an inverse", "power(a, k)", "inverse(power(a, -k))", "k < 0", by=power_by_inverse),
@@ -294,7 +290,6 @@ TABLE = (
     Law("absolute value of what is not negative", "abs(a)", "a", "never_negative(a)"),
     Law("absolute value of a product", "abs(k * a * b)", "abs(k) * abs(a) * abs(b)", by=absolute_of_product),
     Law(ABSOLUTE_CHOICE, "abs(p*a + -((1 + -p)*b))", "p*a + (1-p)*b", "a >= 0 and b >= 0", by=absolute_of_choice),
-    Law("sign of a product", "sign(k * a * b)", "sign(k) * sign(a) * sign(b)", "are_numbers(a, b)", by=sign_of_product),
     Law("sign of what has one", "positive(a)", "1", "is_decided(a)", by=decided),
     Law("zero of what is one, or none", "zero(a)", "0", "is_told(a)", by=told),
     Law("an infinity is not zero", "zero(a - infinity)", "0", by=infinity_is_not_zero),
@@ -325,7 +320,6 @@ TABLE = (
     Law("odd function", "f(-a)", "-f(a)", functions=REAL_ODD),
     Law("rounding up", "ceil(a)", "-floor(-a)"),
     Law("rounding of a number", "f(k)", "f(k)", "is_coarse(k)", functions=ROUNDING, by=rounded_number),
-    Law("rounding of a sum", "floor(a + n)", "floor(a) + n", "is_number(a)", by=rounded_sum),
     Law(
         OF_MAXIMUM,
         "f(maximum(a, b))",

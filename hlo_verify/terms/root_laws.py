@@ -250,14 +250,6 @@ def _times_power(p: Poly, base: Poly, n: int) -> Poly:
     return p
 
 
-def power_of_numbers(function: Function, args: Arguments) -> Poly | None:
-    """`k**n` of a number that is not 0, and of a small whole one."""
-    k, n = (arg.constant for arg in args)
-    if k is None or not k or not isinstance(n, int) or not allows("multiplied_powers", abs(n)):
-        return None
-    return number(plain(Fraction(k) ** n))
-
-
 def power_of_literal(function: Function, args: Arguments) -> Poly | None:
     """`power(k, a)` as `exp(log(k) * a)`, for a positive number k."""
     from hlo_verify.terms.laws import apply

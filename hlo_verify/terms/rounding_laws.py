@@ -12,8 +12,7 @@ from fractions import Fraction
 
 from hlo_verify.terms.addition import scale
 from hlo_verify.terms.functions import EXTREMA, MAXIMUM, MINIMUM, Function
-from hlo_verify.terms.products import add, subtract
-from hlo_verify.terms.term import Apply, Number, Poly, make_poly, number
+from hlo_verify.terms.term import Apply, Number, Poly, number
 from hlo_verify.terms.used import used
 
 OF_MAXIMUM, OF_MINIMUM = "rounding of a maximum", "rounding of a minimum"
@@ -49,20 +48,6 @@ def rounded_number(function: Function, args: tuple[Poly, ...]) -> Poly | None:
     """The whole number that a number is rounded to."""
     k: Number | None = args[0].constant
     return None if k is None else number(ROUNDED[function.name](Fraction(k)))
-
-
-def rounded_sum(function: Function, args: tuple[Poly, ...]) -> Poly | None:
-    """`floor(a + n)` as `floor(a) + n`, of all that is surely whole in a sum. Of what may be no number, it is not told
-    which part."""
-    from hlo_verify.terms.laws import apply  # the table that this is a law of
-    from hlo_verify.terms.whole import is_whole  # which asks what is rounded
-
-    p = args[0]
-    parts = [make_poly((item,)) for item in p.items]
-    wholes = [part for part in parts if is_whole(part)]
-    if p.doubt or not wholes or p.constant is not None:
-        return None
-    return add(apply(function, (subtract(p, add(*wholes)),)), *wholes)
 
 
 def rounded_extremum(function: Function, args: tuple[Poly, ...]) -> Poly | None:

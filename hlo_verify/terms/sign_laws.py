@@ -96,27 +96,6 @@ def _absolute_power(atom: Atom, n: Number) -> Poly:
     )
 
 
-def sign_of_product(function: Function, args: Arguments) -> Poly | None:
-    """`sign(k * a * b)` as those of its factors, of numbers alone: 0 times an infinity has none. An odd power has the
-    sign of what it is of, and so has a product without what is positive."""
-    p = args[0]
-    found = _one(p)
-    if found is None or p.doubt or signs.of(p) & signs.BEYOND:
-        return None
-    mono, c = found
-    if len(mono) == 1 and mono[0][1] == 1 and c in (1, -1):
-        return None
-    result = ONE if c > 0 else scale(ONE, -1)
-    for atom, n in mono:
-        if signs.of(of_atom(atom)) == signs.POSITIVE:
-            continue
-        if not isinstance(n, int) or n % 2 == 0:
-            return None
-        own = of_atom(atom)
-        result = multiply(result, own if atom.boolean else of_atom(make_apply(function, (own,))))
-    return result
-
-
 def absolute_of_choice(function: Function, args: Arguments) -> Poly | None:
     """`abs(t - p)` of a truth value p and a t in [0, 1] as `1 - t` where p holds, and t elsewhere: what is chosen has a
     known sign, whichever conditions hold."""

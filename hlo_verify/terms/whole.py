@@ -24,7 +24,7 @@ from hlo_verify.terms.functions import INVERSE, MAXIMUM, MINIMUM, Function, real
 from hlo_verify.terms.rounding_laws import ROUNDED
 from hlo_verify.terms.roundings import off_by_rounding
 from hlo_verify.terms.shares import share
-from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Poly, Read, of_atom
+from hlo_verify.terms.term import Apply, Atom, Ix, Monomial, Poly, of_atom
 from hlo_verify.terms.used import used
 
 Ends = tuple[Fraction | None, Fraction | None]
@@ -72,8 +72,7 @@ def _is_whole(atom: Atom) -> bool:
         if atom.function in (MAXIMUM, MINIMUM):
             return all(map(is_whole, atom.args))
         return atom.function.name == "truncate"
-    is_given = isinstance(atom, Read) and not atom.tensor.bodies and atom.tensor.dtype in INTEGER_RANGES
-    return is_given or range_of_count(atom) is not None
+    return range_of_count(atom) is not None
 
 
 @once_a_session
