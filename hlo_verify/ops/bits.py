@@ -175,35 +175,7 @@ def _shift_right(signed: bool) -> Rule:
     return _of_numbers(operator.rshift)(rule)
 
 
-def _bits_set(op: Op, args: list[Value], context: Context) -> list[Value]:
-    """How many bits a place has, each one a digit; of a number, that of its bits."""
-    e = as_index(args[0])
-    if not e.items:
-        return result(op, number((e.const % (1 << _bits(op))).bit_count()))
-    if not _is_place(e):
-        return uninterpreted(op, args)
-    digits = (algebra.of_index(expr.digit_of(e, 1 << bit, 2)) for bit in range(e.hi.bit_length()))
-    return result(op, algebra.add(*digits))
-
-
-def _zeros_before(op: Op, args: list[Value], context: Context) -> list[Value]:
-    """How many zeros stand before the first bit of a place: one less for each power of two that it reaches."""
-    e, width = as_index(args[0]), _bits(op)
-    if not e.items:
-        return result(op, number(width - (e.const % (1 << width)).bit_length()))
-    if not _is_place(e):
-        return uninterpreted(op, args)
-    reached = (guards.interval(e, 1 << bit, None) for bit in range(e.hi.bit_length()))
-    return result(op, algebra.subtract(number(width), algebra.add(*reached)))
-
-
-def _is_place(e: Index) -> bool:
-    return e.lo >= 0 and all(isinstance(part, Digit) for part, _ in e.items)
-
-
 RULES: dict[str, Rule] = {
-    "popcnt": _bits_set,
-    "count_leading_zeros": _zeros_before,
     "and": _and,
     "or": _or,
     "xor": _xor,

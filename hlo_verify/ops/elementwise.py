@@ -17,7 +17,7 @@ from hlo_verify.equality.where_numbers import where_number
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows, limit_of
-from hlo_verify.ops import masked_elements
+from hlo_verify.ops import counted_bits, masked_elements
 from hlo_verify.ops.integer_sizes import size_of
 from hlo_verify.ops.values import (
     Context,
@@ -344,8 +344,8 @@ def _is_finite(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 
 UNINTERPRETED = (
-    "abs atan2 cbrt ceil cosine exponential_minus_one floor log_plus_one logistic "
-    "round_nearest_afz round_nearest_even rsqrt sine tan tanh chlo.acos chlo.acosh chlo.asin chlo.asinh "
+    "abs atan2 cbrt ceil cosine count_leading_zeros exponential_minus_one floor log_plus_one logistic "
+    "popcnt round_nearest_afz round_nearest_even rsqrt sine tan tanh chlo.acos chlo.acosh chlo.asin chlo.asinh "
     "chlo.atan chlo.atanh chlo.bessel_i1e chlo.cosh chlo.digamma chlo.erf chlo.erf_inv chlo.erfc chlo.lgamma "
     "chlo.mulhi chlo.next_after chlo.polygamma chlo.sinh chlo.tan chlo.zeta mhlo.acos mhlo.acosh mhlo.asin mhlo.asinh "
     "mhlo.atanh mhlo.cosh mhlo.erf mhlo.sinh mhlo.tan"
@@ -355,7 +355,8 @@ UNINTERPRETED = (
 def _elementwise_function(op: Op, args: list[Value], context: Context) -> list[Value]:
     if any(v.shape != op.types[0].shape for v in args):
         raise UnsupportedError(f"{op.name} that changes the shape")
-    return uninterpreted(op, args)
+    count = counted_bits.counted(op.name, args[0])
+    return uninterpreted(op, args) if count is None else result(op, count)
 
 
 def _map(op: Op, args: list[Value], context: Context) -> list[Value]:

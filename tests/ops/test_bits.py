@@ -16,7 +16,7 @@ from jax.sharding import PartitionSpec as P
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.index import expr
-from hlo_verify.ops import bits, comparison, conversion
+from hlo_verify.ops import bits, comparison, conversion, elementwise
 from hlo_verify.ops.values import Context, Value
 from hlo_verify.program.element_types import DTYPES, INTEGER_RANGES
 from hlo_verify.program.ir import Op, TensorType
@@ -39,7 +39,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
 
 def outcome(name: str, *operands: Value, dtype: str, **attributes: str) -> Poly:
     op = Op(name, (0, 1)[: len(operands)], (2,), (TensorType((), dtype),), attributes)
-    rules = {**bits.RULES, **comparison.RULES, **conversion.RULES}
+    rules = {**elementwise.RULES, **bits.RULES, **comparison.RULES, **conversion.RULES}
     (value,) = rules[name](op, list(operands), CONTEXT)
     return value.term
 
