@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
@@ -42,14 +42,14 @@ WRONG: dict[str, tuple[Program, Program]] = {
 @pytest.mark.drawn(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_program_is_refuted(name: str) -> None:
-    placed = Placed(AbstractMesh((2,), ("x",)), P("x"), P("x"), floats((4, 3, 3)))
+    placed = Placed(AbstractMesh((2,), ("x",), axis_types=(AxisType.Auto,)), P("x"), P("x"), floats((4, 3, 3)))
     found = hlo_verify.verify(*placed.pair(*WRONG[name]))
     assert found.verdict is Verdict.REFUTED
     assert "which ran both modules" in str(found)
 
 
 def test_a_sum_that_is_left_out_is_refuted() -> None:
-    placed = Placed(AbstractMesh((2,), ("x",)), P("x"), P(), floats((4, 3)))
+    placed = Placed(AbstractMesh((2,), ("x",), axis_types=(AxisType.Auto,)), P("x"), P(), floats((4, 3)))
     whole = lambda x: jnp.linalg.solve(x.T @ x + jnp.eye(3), x.sum(0))  # noqa: E731
     right = lambda x: jnp.linalg.solve(lax.psum(x.T @ x, "x") + jnp.eye(3), lax.psum(x.sum(0), "x"))  # noqa: E731
     wrong = lambda x: jnp.linalg.solve(lax.psum(x.T @ x + jnp.eye(3), "x"), lax.psum(x.sum(0), "x"))  # noqa: E731
@@ -82,7 +82,7 @@ OF_VECTORS: dict[str, tuple[Program, Program]] = {
 @pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", OF_VECTORS)
 def test_what_hangs_on_no_signs_is_refuted(name: str) -> None:
-    placed = Placed(AbstractMesh((2,), ("x",)), P("x"), P("x"), floats((4, 3, 3)))
+    placed = Placed(AbstractMesh((2,), ("x",), axis_types=(AxisType.Auto,)), P("x"), P("x"), floats((4, 3, 3)))
     found = hlo_verify.verify(*placed.pair(*OF_VECTORS[name]))
     assert found.verdict is Verdict.REFUTED
     assert "which ran both modules" in str(found)
@@ -109,5 +109,5 @@ OTHER_SIGNS: dict[str, tuple[Program, Program]] = {
 @pytest.mark.parametrize("name", OTHER_SIGNS)
 def test_signs_of_eigenvectors_are_no_witness(name: str) -> None:
     """LAPACK has some sign for each, which no specification says."""
-    placed = Placed(AbstractMesh((2,), ("x",)), P("x"), P("x"), floats((4, 3, 3)))
+    placed = Placed(AbstractMesh((2,), ("x",), axis_types=(AxisType.Auto,)), P("x"), P("x"), floats((4, 3, 3)))
     assert hlo_verify.verify(*placed.pair(*OTHER_SIGNS[name])).verdict is Verdict.UNKNOWN
