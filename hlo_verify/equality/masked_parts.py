@@ -73,10 +73,12 @@ from hlo_verify.terms.term import (
 def in_choices(p: Poly, held: Held = ()) -> Poly:
     """A term in which extrema of masked parts are choices between numbers and infinities, where some conditions hold;
     as it is where that takes more steps than there may be."""
+    steps = Steps(limit_of("question_parts"))
     try:
-        return _Parts(Steps(limit_of("question_parts"))).anew(opened(p), held)
+        return _Parts(steps).anew(opened(p), held)
     except SpentError:
-        allows("question_parts", limit_of("question_parts") + 1)  # which is noted
+        if steps.left < 0:
+            allows("question_parts", limit_of("question_parts") + 1)  # which is noted
         return p
 
 

@@ -9,6 +9,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index
 from hlo_verify.ops.elementwise import disjunction, product, uninterpreted
 from hlo_verify.ops.values import Context, Rule, Value, as_index, integer_range, result
+from hlo_verify.program.element_types import integer_bits
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import ONE, Poly, number
@@ -25,7 +26,7 @@ def _of_numbers(function: Callable[[int, int], int]) -> Callable[[Rule], Rule]:
                 return rule(op, args, context)
             lo, hi = integer_range(dtype)
             a, b = ((c - lo) % (hi - lo + 1) + lo for c in (a, b))
-            if "shift" in op.name and not 0 <= b < _bits(op):
+            if "shift" in op.name and not 0 <= b < integer_bits(op.types[0].dtype):
                 return rule(op, args, context)
             if op.name == "shift_right_logical":
                 a %= hi - lo + 1
@@ -140,7 +141,7 @@ def _not(op: Op, args: list[Value], context: Context) -> list[Value]:
 @_of_numbers(operator.lshift)
 def _shift_left(op: Op, args: list[Value], context: Context) -> list[Value]:
     by = as_index(args[1])
-    if by.lo >= 0 and by.hi < _bits(op) and all(isinstance(part, Digit) for part, _ in by.items):
+    if by.lo >= 0 and by.hi < integer_bits(op.types[0].dtype) and all(isinstance(part, Digit) for part, _ in by.items):
         return result(op, product(args[0].term, _power_of_two(by), op.types[0].dtype))
     return uninterpreted(op, args)
 
@@ -156,11 +157,6 @@ def _power_of_two(e: Index) -> Poly:
     return found
 
 
-def _bits(op: Op) -> int:
-    lo, hi = integer_range(op.types[0].dtype)
-    return (hi - lo).bit_length()
-
-
 def _shift_right(signed: bool) -> Rule:
     """Division by a power of two, rounding down, where the sign bit is clear or (arithmetic shifts) copied."""
 
@@ -168,7 +164,7 @@ def _shift_right(signed: bool) -> Rule:
         e, by = as_index(args[0]), as_index(args[1])
         lo, hi = integer_range(op.types[0].dtype)
         plain = (e.lo >= 0 and e.hi <= hi // 2) if lo == 0 and signed else (e.lo >= 0 or signed)
-        if not by.items and 0 <= by.const < _bits(op) and plain:
+        if not by.items and 0 <= by.const < integer_bits(op.types[0].dtype) and plain:
             return result(op, algebra.of_index(expr.floor_div(e, 1 << by.const)))
         return uninterpreted(op, args)
 

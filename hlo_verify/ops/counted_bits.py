@@ -5,7 +5,7 @@ from __future__ import annotations
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index
 from hlo_verify.ops.values import Value, as_index
-from hlo_verify.program.element_types import INTEGER_RANGES
+from hlo_verify.program.element_types import integer_bits
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.term import Ix, Poly, number
 
@@ -23,25 +23,19 @@ def _bits_set(value: Value) -> Poly | None:
     if e is None:
         return None
     if not e.items:
-        return number((e.const % _size(value)).bit_count())
+        return number((e.const % (1 << integer_bits(value.type.dtype))).bit_count())
     return algebra.add(*(algebra.of_index(expr.digit_of(e, 1 << bit, 2)) for bit in range(e.hi.bit_length())))
 
 
 def _zeros_before(value: Value) -> Poly | None:
     """How many zeros stand before the first bit: one less for each power of two that a place reaches."""
-    e, width = _place(value), _size(value).bit_length() - 1
+    e, width = _place(value), integer_bits(value.type.dtype)
     if e is None:
         return None
     if not e.items:
-        return number(width - (e.const % _size(value)).bit_length())
+        return number(width - (e.const % (1 << width)).bit_length())
     reached = (guards.interval(e, 1 << bit, None) for bit in range(e.hi.bit_length()))
     return algebra.subtract(number(width), algebra.add(*reached))
-
-
-def _size(value: Value) -> int:
-    """How many numbers its type holds."""
-    lo, hi = INTEGER_RANGES[value.type.dtype]
-    return hi - lo + 1
 
 
 def _place(value: Value) -> Index | None:

@@ -89,6 +89,12 @@ def is_inexact(dtype: str) -> bool:
     return is_float(dtype) or dtype.startswith("complex")
 
 
+def integer_bits(dtype: str) -> int:
+    """How many bits an integer, or a truth value, has."""
+    lo, hi = INTEGER_RANGES[dtype]
+    return (hi - lo).bit_length()
+
+
 def is_integer(dtype: str) -> bool:
     """Whether a type is an integer type other than booleans."""
     return dtype in INTEGER_RANGES and dtype != "i1"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.passes.chain.closed_values import closed_values
-from hlo_verify.program.attributes import fingerprint
+from hlo_verify.program.attributes import elements_once, fingerprint
 from hlo_verify.program.element_types import DTYPES, is_float
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, used
 from hlo_verify.program.op_families import ELEMENTWISE, KEEPS_SPLATS, LOOKUPS, RESHAPES
@@ -98,9 +98,9 @@ class _Moving:
     def _note(self, op: Op) -> None:
         """Whether a value is one number."""
         if op.name == "constant":
-            value = np.asarray(op.attributes["value"])
-            if value.size and (value.size == 1 or not any(value.strides)):
-                self.splats[op.results[0]] = value.reshape(-1)[0]
+            elements = elements_once(op.attributes["value"])
+            if elements.size == 1:
+                self.splats[op.results[0]] = elements.reshape(-1)[0]
         elif op.name in KEEPS_SPLATS and len(op.operands) == 1 and op.operands[0] in self.splats:
             self.splats[op.results[0]] = self.splats[op.operands[0]]
 

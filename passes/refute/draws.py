@@ -20,6 +20,7 @@ from hlo_verify.evaluate import (
     random_argument,
     reaches,
 )
+from hlo_verify.evaluate.in_types import is_unsigned
 from hlo_verify.evaluate.numbers import is_complex
 from hlo_verify.evaluate.sparing import Sparing
 from hlo_verify.passes.refute.plainer import filled
@@ -297,29 +298,32 @@ class Drawing:
         return inputs if draw.zeros is None else self._zeroed(draw.zeros, inputs, known)
 
     def _opposites(self, inputs: Inputs, known: Known) -> Inputs:
-        """Inputs of which floats are negated, where the user allows it, but for what a logarithm or the like takes."""
-        types, allowed = self.pair.logical.main.argument_types, assumed(self.pair.logical)
+        """Inputs of which floats that have a sign are negated, where the user allows it, but for what a logarithm or
+        the like takes."""
         changed: list[Blocks] = []
-        for n, blocks in enumerate(inputs):
-            other = replace(blocks, values=-blocks.values) if is_float(types[n].dtype) else blocks
-            changed.append(blocks if n in known.positive or not allows(allowed[n], other) else other)
+        for n, (blocks, type_) in enumerate(zip(inputs, self.pair.logical.main.argument_types, strict=True)):
+            has_sign = is_float(type_.dtype) and not is_unsigned(type_.dtype)
+            other = replace(blocks, values=-blocks.values) if has_sign else blocks
+            changed.append(self._if_allowed(n, other, blocks, known))
         return tuple(changed)
 
     def _zeroed(self, zeros: Zeroed, inputs: Inputs, known: Known) -> Inputs:
         """Inputs of which some floats are 0, but for what a logarithm or the like takes."""
         generator = np.random.default_rng(len(inputs))
         is_first = generator.permutation(len(inputs)) % 2 == 0
-        types, allowed = self.pair.logical.main.argument_types, assumed(self.pair.logical)
+        types = self.pair.logical.main.argument_types
         changed: list[Blocks] = []
         for n, blocks in enumerate(inputs):
+            none = blocks
             if zeros is Zeroed.ELEMENTS:
                 keep = generator.random(blocks.values.shape) < HALF
-                values = np.where(keep, blocks.values, np.zeros_like(blocks.values))
-                none = replace(blocks, values=values)
-            else:
-                is_none = zeros is Zeroed.ALL or is_first[n] == (zeros is Zeroed.SOME)
-                none = filled(blocks, 0, types[n], None) if is_none else blocks
+                none = replace(blocks, values=np.where(keep, blocks.values, np.zeros_like(blocks.values)))
+            elif zeros is Zeroed.ALL or is_first[n] == (zeros is Zeroed.SOME):
+                none = filled(blocks, 0, types[n], None)
             is_number = is_float(types[n].dtype) or is_complex(types[n].dtype)
-            is_left = not is_number or n in known.positive or not allows(allowed[n], none)
-            changed.append(blocks if is_left else none)
+            changed.append(self._if_allowed(n, none, blocks, known) if is_number else blocks)
         return tuple(changed)
+
+    def _if_allowed(self, n: int, other: Blocks, blocks: Blocks, known: Known) -> Blocks:
+        """Other elements of an argument, where the user allows them and it may be anything; else those it has."""
+        return blocks if n in known.positive or not allows(assumed(self.pair.logical)[n], other) else other

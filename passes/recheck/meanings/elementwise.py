@@ -26,7 +26,7 @@ from hlo_verify.passes.recheck.plain import (
     sum_of,
     times,
 )
-from hlo_verify.program.element_types import exponent_bits
+from hlo_verify.program.element_types import exponent_bits, integer_bits
 from hlo_verify.program.op_families import plain_name
 from hlo_verify.terms.functions import (
     EQUAL,
@@ -150,6 +150,28 @@ def free_function(site: Site) -> Expr:
     return Call(typed(name, source, target, extra), tuple(_at(site, n) for n in range(len(site.operands))))
 
 
+def _bits_set(site: Site) -> Expr:
+    """How many of an index's bits are 1; of other integers nothing is said but that it is a function of them."""
+    e = _index(site)
+    if e is None:
+        return free_function(site)
+    return add(*(OfIndex(digit(e, 1 << bit, 2)) for bit in range(integer_bits(site.type.dtype))))
+
+
+def _zeros_before(site: Site) -> Expr:
+    """How many powers of two an index does not reach, all of its bits read as a natural number."""
+    e, width = _index(site), integer_bits(site.type.dtype)
+    if e is None:
+        return free_function(site)
+    natural = digit(e, 1, 1 << width)
+    return add(*(Gate(natural, None, (1 << bit) - 1) for bit in range(width)))
+
+
+def _index(site: Site) -> Affine | None:
+    e = as_affine(_at(site, 0))
+    return None if any(isinstance(part.base, Integer) for part, _ in e.items) else e
+
+
 def _named(function: Function) -> Meaning:
     def meaning(site: Site) -> Expr:
         if not is_real(site.type.dtype):
@@ -236,9 +258,8 @@ def _ceil(site: Site) -> Expr:
 
 
 FUNCTIONS = (
-    "atan2 cbrt cosine count_leading_zeros exponential_minus_one floor log_plus_one logistic popcnt "
-    "round_nearest_afz round_nearest_even rsqrt sine tan tanh reduce_precision chlo.erf chlo.erf_inv chlo.erfc "
-    "chlo.lgamma chlo.mulhi mhlo.erf mhlo.tan chlo.tan"
+    "atan2 cbrt cosine exponential_minus_one floor log_plus_one logistic round_nearest_afz round_nearest_even rsqrt "
+    "sine tan tanh reduce_precision chlo.erf chlo.erf_inv chlo.erfc chlo.lgamma chlo.mulhi mhlo.erf mhlo.tan chlo.tan"
 ).split()
 
 MEANINGS: dict[str, Meaning] = {
@@ -253,6 +274,8 @@ MEANINGS: dict[str, Meaning] = {
     "divide": _divide,
     "remainder": _remainder,
     "sign": _sign,
+    "popcnt": _bits_set,
+    "count_leading_zeros": _zeros_before,
     "chlo.square": _square,
     "exponential": _named(EXPONENTIAL),
     "log": _named(LOG),

@@ -161,6 +161,13 @@ def test_negative_numbers_are_drawn_where_they_are_allowed() -> None:
     assert (inputs[2].values > 0).all()
 
 
+def test_negative_numbers_are_drawn_of_types_that_have_a_sign() -> None:
+    modules = pair("tensor<8xf8E8M0FNU>", "x", "x", "", "", "")
+    (draw,) = (draw for draw in EVEN if draw.negative)
+    (scales,) = Drawing(modules).draw(draw, 0)
+    assert (scales.values > 0).all()
+
+
 ANY_AND_ALL = """
     %false = stablehlo.constant dense<false> : tensor<i1>
     %true = stablehlo.constant dense<true> : tensor<i1>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from hlo_verify import jaxlib_api
 from hlo_verify.index import expr
+from hlo_verify.ops import counted_bits
 from hlo_verify.ops.induction import LoopBook
 from hlo_verify.ops.values import Context, Value, positions
 from hlo_verify.passes.load.load import load
@@ -19,7 +21,7 @@ from hlo_verify.passes.recheck.meanings import MEANINGS, UnwrittenError, free_fu
 from hlo_verify.passes.recheck.plain import BudgetError
 from hlo_verify.passes.recheck.questions import Nesting, question
 from hlo_verify.terms import algebra
-from hlo_verify.terms.term import tensor
+from hlo_verify.terms.term import ONE, Poly, tensor
 from tests.ops.cases import CASES
 from tests.ops.cases.drawing import Case
 
@@ -50,15 +52,47 @@ def test_free_functions_agree_with_rules(data: st.DataObject) -> None:
     _agrees(data.draw(CASES[data.draw(st.sampled_from(sorted(FREE & set(CASES))))]))
 
 
+COUNTED = """module @m {{
+  func.func public @main() -> tensor<23x{0}> {{
+    %place = stablehlo.iota dim = 0 : tensor<23x{0}>
+    %first = stablehlo.constant dense<{1}> : tensor<23x{0}>
+    %n = stablehlo.add %place, %first : tensor<23x{0}>
+    %count = "stablehlo.{2}"(%n) : (tensor<23x{0}>) -> tensor<23x{0}>
+    return %count : tensor<23x{0}>
+  }}
+}}"""
+
+
+@pytest.mark.parametrize(("dtype", "first"), [("i32", 0), ("i32", 100), ("ui8", 3), ("i8", 90)])
+@pytest.mark.parametrize("name", ["popcnt", "count_leading_zeros"])
+def test_counted_bits(name: str, dtype: str, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of places are counted a second time, and one too many is seen."""
+    text = COUNTED.format(dtype, first, name)
+    assert _outcome_of(name, text) in (Outcome.SAME, Outcome.EQUAL)
+    right = counted_bits.counted
+
+    def one_too_many(*args: Any) -> Poly | None:
+        count = right(*args)
+        return None if count is None else algebra.add(count, ONE)
+
+    monkeypatch.setattr(counted_bits, "counted", one_too_many)
+    assert _outcome_of(name, text) is Outcome.DIFFERENT
+
+
+def _outcome_of(name: str, text: str) -> Outcome:
+    (outcome,) = (outcome for what, outcome, _ in _outcomes(text) if what == name)
+    return outcome
+
+
 def _agrees(case: Case) -> None:
-    for what, outcome, why in _outcomes(case):
+    for what, outcome, why in _outcomes(case.program.text, case.partitions, case.replicas):
         assert outcome is not Outcome.DIFFERENT, f"{what}: {why}\n{case.program.text}"
 
 
-def _outcomes(case: Case) -> list[tuple[str, Outcome, str]]:
+def _outcomes(text: str, partitions: int = 0, replicas: int = 1) -> list[tuple[str, Outcome, str]]:
     """What becomes of the claim about each result of each operation of a program."""
-    module = load(case.program.text)
-    devices = case.partitions * case.replicas
+    module = load(text)
+    devices = partitions * replicas
     device = expr.var("d", "", devices) if devices else None
     recorder = Recorder()
     arguments = []
@@ -68,8 +102,8 @@ def _outcomes(case: Case) -> list[tuple[str, Outcome, str]]:
         arguments.append(Value(kind, algebra.read(tensor("argument", name, kind.dtype, kind.shape), at)))
     context = Context(
         device,
-        max(1, case.partitions),
-        case.replicas,
+        max(1, partitions),
+        replicas,
         recorder.run,
         loops=LoopBook(lambda *_: []),
         observe=lambda op, values: values,
