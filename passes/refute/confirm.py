@@ -26,6 +26,7 @@ from hlo_verify.evaluate.signs import other_choices
 from hlo_verify.evaluate.state import WEIGHTS, Instead
 from hlo_verify.passes.refute.literals import CLEARLY, Literals, literals_of
 from hlo_verify.passes.refute.trial import Inputs, Trial, beyond_noise, local_arguments, within_rounding
+from hlo_verify.program.element_types import finfo, is_float
 from hlo_verify.program.ir import Name
 from hlo_verify.program.pair import Pair
 from hlo_verify.session import Session
@@ -54,6 +55,8 @@ NEARLY = 0.99
 """What floating point makes of a difference is off by less than that leaves, or it is noise."""
 
 ROUNDED = "that is no more than rounding its constants makes of it"
+
+TOO_SMALL = "it differs by what is too small for its type alone, and 0 on either side in floating point"
 
 BY_SIGNS = "what differs hangs on the signs of eigenvectors or singular vectors, which are anybody's choice"
 
@@ -181,6 +184,10 @@ class Confirmer:
         said.work += whole.work + local.work
         faint, as_written = [], is_strict and self.assumes_rounded
         for n, apart in found.items():
+            if apart is not None and _are_both_zero(apart, self.pair.logical.result_types[n].dtype):
+                said.open[n] = TOO_SMALL
+                widths[n, True] = widths[n, False] = STUCK
+                continue
             if apart is not None and (not as_written or _is_clear(apart, CLEARLY)):
                 said.differences[n] = replace(apart, as_written=as_written)
                 said.open.pop(n, None)
@@ -299,6 +306,14 @@ def asked_first(trial: Trial, seen: Mapping[int, Difference], most: float) -> di
 def faintly(seen: Mapping[int, Difference]) -> set[int]:
     """The results that floating point shows to be no farther apart than a rounding of constants may put them."""
     return {n for n, apart in seen.items() if not _is_clear(apart, NEARLY * CLEARLY)}
+
+
+def _are_both_zero(apart: Difference, dtype: str) -> bool:
+    """Whether two values that differ are less than half of the least number that a type has, and rounded to 0."""
+    if not is_float(dtype):
+        return False
+    least = float(finfo(dtype).smallest_subnormal)
+    return all(abs(value) < least / 2 for value in (apart.expected, apart.found))
 
 
 def _is_clear(apart: Difference, least: float) -> bool:

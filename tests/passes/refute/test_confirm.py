@@ -260,6 +260,25 @@ def test_a_refutation_that_leans_on_rounded_constants_says_so() -> None:
         assert report.verdict is Verdict.REFUTED and (ASSUMPTION in report.assumptions) == is_said
 
 
+@pytest.mark.parametrize(
+    ("kind", "digits", "differs"),
+    [("f32", 30, False), ("f32", 15, True), ("f64", 30, True), ("f16", 6, False), ("bf16", 30, False)],
+)
+def test_what_is_0_in_its_type_differs_from_nothing(kind: str, digits: int, differs: bool) -> None:
+    """Two factors make `x` too small for the type, and the other program leaves 0 there: a user sees 0 in both."""
+    shrunk = body("%a = multiply %x, %c", "%y = multiply %a, %c", c=f"1.0e-{digits}")
+    nothing = body("%n = negate %x", "%y = add %x, %n")
+    found = hlo_verify.verify(*elementwise(kind, shrunk, nothing))
+    assert found.verdict is (Verdict.REFUTED if differs else Verdict.UNKNOWN)
+    assert differs or "too small for its type" in str(found)
+
+
+def test_a_nan_differs_from_0() -> None:
+    nothing = body("%n = negate %x", "%y = add %x, %n")
+    undefined = body("%n = negate %x", "%z = add %x, %n", "%y = divide %z, %z")
+    assert hlo_verify.verify(*elementwise("f32", nothing, undefined)).verdict is Verdict.REFUTED
+
+
 def test_xla_need_not_show_what_single_precision_hides() -> None:
     (result,) = hlo_verify.verify(*elementwise("f32", *DIFFERENT["sine"])).results
     assert result.verdict is Verdict.REFUTED and result.code is not Internal.DISAGREEMENT
