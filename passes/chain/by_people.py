@@ -3,12 +3,13 @@ tables, and what masks scores. Each reading is a named assumption."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
 from hlo_verify.passes.chain.added_masks import both_chosen
 from hlo_verify.passes.chain.amplified import Amplified, amplified
+from hlo_verify.passes.chain.constant_values import Computed
 from hlo_verify.passes.chain.folded_constants import Reading, with_irrationals, with_quotients, with_rests
 from hlo_verify.passes.chain.lookups_last import with_lookups_last
 from hlo_verify.passes.chain.masking_numbers import both_infinite, mask_otherwise, masked_alike
@@ -30,6 +31,12 @@ from hlo_verify.program.ir import Module, Name
 from hlo_verify.program.pair import is_global
 from hlo_verify.report import Verdict
 from hlo_verify.session import Session
+
+Alone = Callable[[Module], Modules]
+"""Makes a pair of a reading, in which it is looked at by itself."""
+
+Answer = tuple[Proof | None, Amplified | None]
+"""A proof of some reading; and where a reading that was given up amplifies roundings."""
 
 
 def are_apart(given: Module, partitioned: Module, session: Session) -> bool:
@@ -53,7 +60,7 @@ def _adds_alone(first: Module | None, second: Module | None) -> bool:
     return (first is None) != (second is None)
 
 
-def proof_by_people(given: Module, partitioned: Module, account: Account) -> tuple[Proof | None, Amplified | None]:
+def proof_by_people(given: Module, partitioned: Module, account: Account) -> Answer:
     """A proof of some reading of the modules; or, if none is found, where a reading amplifies roundings."""
     infinite = both_infinite(given, partitioned)
     proof = infinite and _proof_at_infinity(*infinite, account)
@@ -85,7 +92,7 @@ def _proof_at_infinity(first: Module, second: Module, account: Account) -> Proof
     return proof
 
 
-def _proof_as_masked(given: Module, partitioned: Module, account: Account) -> tuple[Proof | None, Amplified | None]:
+def _proof_as_masked(given: Module, partitioned: Module, account: Account) -> Answer:
     """The same of readings with numbers of one in the place of those of the other."""
     alone = _as_a_pair if is_global(partitioned) else as_programs
     masked = list(masked_alike(given, partitioned, account.session))
@@ -126,45 +133,44 @@ def _also_said(proof: Proof, *notes: Iterable[str]) -> Proof:
     return replace(proof, report=replace(proof.report, assumptions=tuple(said)))
 
 
-def _proof_of_numbers(
-    given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
-) -> tuple[Proof | None, Amplified | None]:
-    """A proof where numbers or tables of one module are what the other computes."""
-    proof, far = _proof_of_readings(given, partitioned, alone, account)
-    if proof is None:
-        proof, farther = _proof_with_tables(given, partitioned, alone, account)
-        far = far or farther
-    return proof, far
-
-
-def _proof_of_readings(
-    given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
-) -> tuple[Proof | None, Amplified | None]:
-    """A proof where numbers of either module are what the other one computes them from, but for roundings."""
-    proof, far = proof_of_a_reading(given, partitioned, as_they_are, alone, account, proof_if_alike)
-    if proof is None:
-        proof, farther = proof_of_a_reading(
-            partitioned, given, _turned, lambda module: (module, partitioned), account, proof_if_alike
-        )
-        far = far or farther
-    if proof is None:
-        proof, farther = _proof_with_rests(given, partitioned, alone, account)
-        far = far or farther
-    for read in (with_quotients, with_irrationals) if proof is None else ():
-        proof, farther = _proof_of_both(read(given, partitioned), given, partitioned, alone, account)
+def _first_of(answers: Iterable[Answer]) -> Answer:
+    """The first proof, of answers that are asked for in turn; and where the readings before it amplify roundings."""
+    proof: Proof | None = None
+    far: Amplified | None = None
+    for proof, farther in answers:
         far = far or farther
         if proof is not None:
             break
     return proof, far
 
 
+def _proof_of_numbers(given: Module, partitioned: Module, alone: Alone, account: Account) -> Answer:
+    """A proof where numbers or tables of one module are what the other computes."""
+    return _first_of(way(given, partitioned, alone, account) for way in (_proof_of_readings, _proof_with_tables))
+
+
+def _proof_of_readings(given: Module, partitioned: Module, alone: Alone, account: Account) -> Answer:
+    """A proof where numbers of either module are what the other one computes them from, but for roundings."""
+
+    def answers() -> Iterator[Answer]:
+        yield proof_of_a_reading(given, partitioned, as_they_are, alone, account, proof_if_alike)
+        yield proof_of_a_reading(
+            partitioned, given, _turned, lambda module: (module, partitioned), account, proof_if_alike
+        )
+        yield _proof_with_rests(given, partitioned, alone, account)
+        for read in (with_quotients, with_irrationals):
+            yield _proof_of_both(read(given, partitioned), given, partitioned, alone, account)
+
+    return _first_of(answers())
+
+
 def _proof_of_both(
     readings: tuple[Reading, Reading] | None,
     given: Module,
     partitioned: Module,
-    alone: Callable[[Module], Modules],
+    alone: Alone,
     account: Account,
-) -> tuple[Proof | None, Amplified | None]:
+) -> Answer:
     """A proof where numbers of both modules are read otherwise: multiples of roots of 2 and of pi, or quotients."""
     if readings is None:
         return None, None
@@ -179,29 +185,33 @@ def _proof_of_both(
 
 
 def _amplified_in_either(
-    readings: tuple[Reading, Reading], partitioned: Module, alone: Callable[[Module], Modules], account: Account
+    readings: tuple[Reading, Reading], partitioned: Module, alone: Alone, account: Account
 ) -> Amplified | None:
     """What makes a rounding of one of two readings more than that."""
     first, second = readings
-    pairs = ((first.module, partitioned), first), (alone(second.module), second)
-    return next(filter(None, (amplified(*pair, reading.meant, account.session) for pair, reading in pairs)), None)
+    pairs = ((first.module, partitioned), first.meant), (alone(second.module), second.meant)
+    return _first_amplified(pairs, account)
 
 
-def _proof_read_on(
-    first: Module, second: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
-) -> tuple[Proof | None, Amplified | None]:
+def _first_amplified(
+    pairs: Iterable[tuple[Modules, Mapping[Name, Computed | Part]]], account: Account
+) -> Amplified | None:
+    """What makes a rounding of what stands for a constant more than that, in one of some pairs."""
+    return next(filter(None, (amplified(*pair, meant, account.session) for pair, meant in pairs)), None)
+
+
+def _proof_read_on(first: Module, second: Module, partitioned: Module, alone: Alone, account: Account) -> Answer:
     """A proof of two readings, as they are or with other numbers of one read as what the other computes."""
-    proof, far = proof_if_alike(first, second, account), None
-    for paired, one, other in ((as_they_are, first, second), (_turned, second, first)):
-        looked_at = alone if paired is as_they_are else lambda module: (module, partitioned)
-        if proof is None:
-            proof, far = proof_of_a_reading(one, other, paired, looked_at, account, proof_if_alike)
-    return proof, far
+
+    def answers() -> Iterator[Answer]:
+        yield proof_if_alike(first, second, account), None
+        yield proof_of_a_reading(first, second, as_they_are, alone, account, proof_if_alike)
+        yield proof_of_a_reading(second, first, _turned, lambda module: (module, partitioned), account, proof_if_alike)
+
+    return _first_of(answers())
 
 
-def _proof_with_rests(
-    given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
-) -> tuple[Proof | None, Amplified | None]:
+def _proof_with_rests(given: Module, partitioned: Module, alone: Alone, account: Account) -> Answer:
     """A proof where numbers of both modules are what others of theirs leave of 1, but for those whose roundings do not
     stay roundings: a sign hangs on 0.9 and 0.1, and next to it 0.99 is beside 0.01. These are read where something is
     multiplied by them first: `1 - 0.999**t` moves by much more than a rounding, `0.999*v + 0.001*g*g` does not."""
@@ -225,23 +235,20 @@ def _proof_with_rests(
     return None, amplifies
 
 
-def _proof_with_tables(
-    given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
-) -> tuple[Proof | None, Amplified | None]:
+def _proof_with_tables(given: Module, partitioned: Module, alone: Alone, account: Account) -> Answer:
     """A proof where what one module computes of constants alone is a table of the other, but for roundings: as the
     modules are, or with functions of tables in the place of functions of what is looked up there."""
-    proof, far = _proof_with_parts(given, partitioned, alone, account)
-    if proof is None:
+
+    def answers() -> Iterator[Answer]:
+        yield _proof_with_parts(given, partitioned, alone, account)
         first, second = with_lookups_last(given), with_lookups_last(partitioned)
         if first is not given or second is not partitioned:
-            proof, farther = _proof_with_parts(first, second, alone, account)
-            far = far or farther
-    return proof, far
+            yield _proof_with_parts(first, second, alone, account)
+
+    return _first_of(answers())
 
 
-def _proof_with_parts(
-    given: Module, partitioned: Module, alone: Callable[[Module], Modules], account: Account
-) -> tuple[Proof | None, Amplified | None]:
+def _proof_with_parts(given: Module, partitioned: Module, alone: Alone, account: Account) -> Answer:
     count = 1 if is_global(partitioned) else partitioned.partitions or 1
     here = parts(given, partitioned, (1, count), account.session)
     there = parts(with_tables(partitioned, here), given, (count, 1), account.session)
@@ -267,14 +274,14 @@ def _amplified_by_tables(
     pair: Modules,
     read: Modules,
     found: tuple[Mapping[Name, Part], Mapping[Name, Part]],
-    alone: Callable[[Module], Modules],
+    alone: Alone,
     account: Account,
 ) -> Amplified | None:
     """What makes a rounding of tables more than that, in the modules with what they compute or with tables."""
     there, here = found
     looked_at = [(alone(each), here) for each in (pair[1], read[1]) if here]
     looked_at += [((each, pair[1]), there) for each in (pair[0], read[0]) if there]
-    return next(filter(None, (amplified(*each, meant, account.session) for each, meant in looked_at)), None)
+    return _first_amplified(looked_at, account)
 
 
 def _turned(partitioned: Module, given: Module) -> Modules:
