@@ -8,7 +8,7 @@ as long as the operands are taken for what floats have.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
@@ -33,6 +33,7 @@ from hlo_verify.program.op_families import (
     KEEPS_SPLATS,
     MOVES,
     PARTS,
+    REGION,
     RUNS_REGIONS,
     communicates_itself,
     has_effect,
@@ -126,12 +127,25 @@ class Made:
                 known, rounded = ([v in group for v in op.operands] for group in (self.known, self.rounded))
                 self._hand(op, region.arguments, handed, known, rounded)
                 self.bounds.hand(region.arguments, handed)
+                self._see_through(op, region)
             self.read(region)
         chooses = op.operands[:1] if len(op.regions) > 1 else ()
         given = [tuple(region.results[k] for region in op.regions) for k in range(len(op.results))]
         known = [self.known.issuperset((*each, *chooses)) for each in given]
         self._hand(op, op.results, given, known, [not self.rounded.isdisjoint(each) for each in given])
         self.bounds.hand(op.results, given)
+
+    def _see_through(self, op: Op, region: Function) -> None:
+        """Note how that is made which a manual region is handed as it is, whole on every device: each of its values is
+        evaluated by itself."""
+        for n, (inner, outer) in enumerate(zip(region.arguments, op.operands, strict=True)):
+            made = self.ops.get(outer)
+            if made is None or outer in self.unseen or made.regions or len(made.results) > 1 or op.name != REGION:
+                continue
+            sharding = op.attributes["in_shardings"][n]
+            if self.types[inner] == self.types[outer] and (sharding is None or sharding.addend_count == 1):
+                self.ops[inner] = replace(made, results=(inner,))
+                self.unseen.discard(inner)
 
     def _hand(
         self,
@@ -240,7 +254,7 @@ class Made:
             value = waiting.pop()
             if value in self.rounded and value not in found:
                 found[value] = None
-                waiting += self.ops[value].operands if value in self.ops else self._handed[value]
+                waiting += self._handed[value] if value in self._handed else self.ops[value].operands
                 waiting += self._cancelled.get(value, ())
         return list(found)
 

@@ -274,16 +274,46 @@ def test_what_is_handed_to_a_region_is_decided_by_floats() -> None:
         body = jax.shard_map(lambda x, t: x * jnp.floor(t * 41), mesh=MESH, in_specs=(P("d"), P("d")), out_specs=P("d"))
         return body(x, places() / 41)
 
+    def whole_into(x: jax.Array) -> jax.Array:
+        local = lambda x, t: x * own(jnp.floor(t * 41))  # noqa: E731
+        body = jax.shard_map(local, mesh=MESH, in_specs=(P("d"), P()), out_specs=P("d"))
+        return body(x, places() / 41)
+
     def out_of(x: jax.Array) -> jax.Array:
         table = jax.shard_map(lambda: own(places()) / 41, mesh=MESH, in_specs=(), out_specs=P("d"))()
         return x * jnp.floor(table * 41)
 
-    for program in (into, out_of):
+    for program in (into, whole_into, out_of):
         assert (
             hlo_verify.check(lambda x: x * places(), jax.jit(program), given, refute=False).verdict is Verdict.UNKNOWN
         )
         same = hlo_verify.check(lambda x: x * jnp.floor(places() / 41 * 41), jax.jit(program), given, refute=False)
         assert same.verdict is Verdict.PROVED
+
+
+SHARES = np.array([0.1, 0.7], np.float32)
+ROWS = jax.ShapeDtypeStruct((2 * DEVICES, 6), jnp.float32)
+
+
+@pytest.mark.parametrize(
+    ("whole", "local", "expected"),
+    [
+        (SHARES, SHARES, Verdict.PROVED),
+        (SHARES, SHARES[::-1], Verdict.REFUTED),
+        (SHARES, SHARES + np.float32(0.2), Verdict.REFUTED),
+        (np.float32([0.6, 0.2]), np.float32([0.6, 0.2]), Verdict.PROVED),
+        (np.float32([0.6, 0.2]), np.float32([0.61, 0.21]), Verdict.UNKNOWN),
+    ],
+    ids=["the same", "exchanged", "the next", "at an edge", "beyond an edge"],
+)
+def test_places_by_tables_that_a_region_closes_over(whole: np.ndarray, local: np.ndarray, expected: Verdict) -> None:
+    """JAX hands them to the region; they are evaluated there as anywhere else."""
+
+    def below(x: jax.Array, shares: np.ndarray) -> jax.Array:
+        return jnp.sort(x)[:, jnp.floor(jnp.asarray(shares) * 5.0).astype(jnp.int32)]
+
+    mapped = jax.shard_map(lambda x: below(x, local), mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
+    assert hlo_verify.check(lambda x: below(x, whole), mapped, ROWS).verdict is expected
 
 
 def handed_on_beside(x: jax.Array) -> jax.Array:
