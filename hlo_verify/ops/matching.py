@@ -26,6 +26,7 @@ from hlo_verify.index.expr import Index
 from hlo_verify.limits import limit_of
 from hlo_verify.ops.counting import Shape, counter_at, goes_on, iterate
 from hlo_verify.ops.induction import Loop, LoopBook, Placement, Reading, book_of, kind_of_numbers
+from hlo_verify.ops.resting import resting
 from hlo_verify.ops.turns import views
 from hlo_verify.ops.values import Context, Kept, Value, position, positions
 from hlo_verify.program.element_types import is_float
@@ -55,6 +56,7 @@ class Match:
     state: list[Value]
     results: list[Value]
     lost: frozenset[int]
+    relations: Mapping[int, Relation]
 
 
 def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> Match | None:
@@ -68,7 +70,9 @@ def matched_loop(op: Op, args: list[Value], context: Context, shape: Shape) -> M
             match = _induct(op, args, context, shape, loop, len(best.lost) if best else len(args) + 1, multiples)
             if match is None:
                 continue
-            if loop.test is not None and not _end_together(op, match, context):
+            if loop.test is not None:
+                match = _ended(op, args, context, shape, match)
+            if match is None:
                 continue
             if best is None or len(match.lost) < len(best.lost):
                 best = match
@@ -85,11 +89,19 @@ def _candidates(op: Op, context: Context, shape: Shape) -> Iterator[Loop]:
             yield from views(loop, shape.trips)
 
 
-def _end_together(op: Op, match: Match, context: Context) -> bool:
-    """Whether each iteration takes place on every device if, and only if, it does in the logical loop."""
-    assert match.loop.test is not None
-    test = goes_on(op, match.state, context, expr.of_var(match.loop.t))
-    return cases.equal(test, match.loop.test, total=book_of(context).effort)
+def _ended(op: Op, args: list[Value], context: Context, shape: Shape, match: Match) -> Match | None:
+    """What is left of a match where data decide when both loops end: all of it if each iteration takes place on every
+    device if, and only if, it does in the logical loop; or what rests on a device that ends before."""
+    loop, effort = match.loop, book_of(context).effort
+    test = goes_on(op, match.state, context, expr.of_var(loop.t))
+    if loop.test is not None and cases.equal(test, loop.test, total=effort):
+        return match
+    rests = resting(op, test, loop, match.relations, context)
+    if not rests:
+        return None
+    relations = {k: relation for k, relation in match.relations.items() if k in rests}
+    results = _results(op, args, context, shape, loop, relations)
+    return replace(match, results=results, lost=match.lost | match.relations.keys() - rests, relations=relations)
 
 
 def _partners(op: Op, context: Context, shape: Shape) -> list[Loop]:
@@ -145,7 +157,7 @@ def _induct(
             wrong.extend(k for k, guess in guesses.items() if not next_.agree(after[k], guess))
         if not wrong:
             results = _results(op, args, context, shape, loop, guesses)
-            return Match(loop, state, results, frozenset(open_) - set(guesses))
+            return Match(loop, state, results, frozenset(open_) - set(guesses), guesses)
         if not book_of(context).may_try:
             guesses.clear()
             continue

@@ -291,31 +291,6 @@ def test_what_is_handed_to_a_region_is_decided_by_floats() -> None:
         assert same.verdict is Verdict.PROVED
 
 
-SHARES = np.array([0.1, 0.7], np.float32)
-ROWS = jax.ShapeDtypeStruct((2 * DEVICES, 6), jnp.float32)
-
-
-@pytest.mark.parametrize(
-    ("whole", "local", "expected"),
-    [
-        (SHARES, SHARES, Verdict.PROVED),
-        (SHARES, SHARES[::-1], Verdict.REFUTED),
-        (SHARES, SHARES + np.float32(0.2), Verdict.REFUTED),
-        (np.float32([0.6, 0.2]), np.float32([0.6, 0.2]), Verdict.PROVED),
-        (np.float32([0.6, 0.2]), np.float32([0.61, 0.21]), Verdict.UNKNOWN),
-    ],
-    ids=["the same", "exchanged", "the next", "at an edge", "beyond an edge"],
-)
-def test_places_by_tables_that_a_region_closes_over(whole: np.ndarray, local: np.ndarray, expected: Verdict) -> None:
-    """JAX hands them to the region; they are evaluated there as anywhere else."""
-
-    def below(x: jax.Array, shares: np.ndarray) -> jax.Array:
-        return jnp.sort(x)[:, jnp.floor(jnp.asarray(shares) * 5.0).astype(jnp.int32)]
-
-    mapped = jax.shard_map(lambda x: below(x, local), mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
-    assert hlo_verify.check(lambda x: below(x, whole), mapped, ROWS).verdict is expected
-
-
 def handed_on_beside(x: jax.Array) -> jax.Array:
     y, table = lax.optimization_barrier((x, places() / 41))
     return y * jnp.floor(table * 41)
