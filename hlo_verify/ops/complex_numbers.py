@@ -1,8 +1,10 @@
 """Complex numbers and their parts: polynomials over the complex numbers, whose parts are taken product by product.
 
     real(z * w) = real(z) real(w) - imag(z) imag(w)        abs(z) = sqrt(real(z)**2 + imag(z)**2)
+    exp(z) = exp(real(z)) (cos(imag(z)) + i sin(imag(z)))
 
-So a power spectrum is the same as the square of a modulus, a product with the conjugate, or the squares of both parts.
+So a power spectrum is the same as the square of a modulus, a product with the conjugate, or the squares of both parts,
+and a multiplication by `exp(i t)` is a rotation by the angle t, as rotary embeddings have it in either spelling.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from hlo_verify.ops.elementwise import product
 from hlo_verify.program.element_types import is_float
 from hlo_verify.terms import algebra
 from hlo_verify.terms.conditions import numbers_of
-from hlo_verify.terms.functions import COMPLEX, SQRT, typed
+from hlo_verify.terms.functions import COMPLEX, EXPONENTIAL, SQRT, real, typed
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Ix, Monomial, Poly, Read, make_poly, of_atom
 
@@ -24,6 +26,8 @@ def is_complex(dtype: str) -> bool:
 
 
 PARTS = tuple(typed(name, ("complex",), "real") for name in ("real", "imag"))
+
+COSINE, SINE = real("cosine"), real("sine")
 
 GIVEN = ("argument", "constant")
 """Tensors whose element types are the modules'."""
@@ -67,6 +71,8 @@ def _of_atom(atom: Atom) -> Parts:
     if isinstance(atom, Apply) and atom.function == COMPLEX:
         return atom.args[0], atom.args[1]
     p = of_atom(atom)
+    if isinstance(atom, Apply) and (atom.function.gives == "real" or atom.function == EXPONENTIAL):
+        return p, ZERO
     if isinstance(atom, Ix) or (isinstance(atom, Read) and atom.tensor.kind in GIVEN and is_float(atom.tensor.dtype)):
         return p, ZERO
     return apply(PARTS[0], (p,)), apply(PARTS[1], (p,))
@@ -89,6 +95,12 @@ def modulus(p: Poly) -> Poly:
         sizes = [_size(*_of_product(((atom, 1),))) for atom, n in numbers_of(mono) for _ in range(int(n))]
         return algebra.scale(algebra.multiply(gates, reduce(algebra.multiply, sizes, ONE)), c if c > 0 else -c)
     return _size(real_part(p), imaginary_part(p))
+
+
+def exponential(p: Poly) -> Poly:
+    """Of what is surely a number: a size, that of the real part, and a direction."""
+    size, angle = apply(EXPONENTIAL, (real_part(p),)), (imaginary_part(p),)
+    return make_complex(*(product(size, apply(of_angle, angle), "f32") for of_angle in (COSINE, SINE)))
 
 
 def _size(real: Poly, imaginary: Poly) -> Poly:

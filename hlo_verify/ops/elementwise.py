@@ -126,8 +126,7 @@ def _negate(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 def _divide(op: Op, args: list[Value], context: Context) -> list[Value]:
     _require_numbers(op)
-    dtype = op.types[0].dtype
-    a, b = args
+    (a, b), dtype = args, op.types[0].dtype
     if dtype.startswith("complex") and (a.term.doubt | b.term.doubt):
         return uninterpreted(op, args)  # see `product`
     if not is_integer(dtype):
@@ -200,7 +199,9 @@ def uninterpreted(op: Op, args: list[Value], **attributes: Any) -> list[Value]:
 def _exponential(op: Op, args: list[Value], context: Context) -> list[Value]:
     """Of what infinities mask this is 0 where they do: a factor only where it is a number's exponential."""
     if not is_float(op.types[0].dtype):
-        return uninterpreted(op, args)
+        from hlo_verify.ops.complex_numbers import exponential  # made of products
+
+        return uninterpreted(op, args) if args[0].term.doubt else result(op, exponential(args[0].term))
     term = opening.with_infinities(args[0].term)
     if term is None:
         raise UnsupportedError("exponential of infinities in many terms", Unsupported.OPERATION)
@@ -268,8 +269,7 @@ def _integers_by_place(*values: Value) -> list[tuple[Poly, tuple[int, ...]]]:
 
 def _clamp(op: Op, args: list[Value], context: Context) -> list[Value]:
     """`minimum(maximum(x, low), high)`: the upper bound wins where the bounds cross. A scalar is its own broadcast."""
-    low, x, high = args
-    dtype = op.types[0].dtype
+    (low, x, high), dtype = args, op.types[0].dtype
     if dtype == "i1":
         return result(op, product(disjunction(x.term, low.term), high.term, dtype))
     if is_integer(dtype):

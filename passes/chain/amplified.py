@@ -40,6 +40,7 @@ from hlo_verify.passes.prove.start import begin
 from hlo_verify.program.ir import Function, Module, Name, Op
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra
+from hlo_verify.terms.functions import INVERSE
 from hlo_verify.terms.places import values_in_places
 from hlo_verify.terms.renaming import Leaves, Renaming
 from hlo_verify.terms.term import (
@@ -258,15 +259,21 @@ class _Looking:
         return any(moved > limit_of("grown_roundings") * abs(total[alike]) for alike, moved in moving.items())
 
     def _is_inside(self, atom: Atom) -> bool:
-        """Whether a rounding is inside of a function or a definition."""
-        return not self._is_still(of_atom(atom)) and not (isinstance(atom, Read) and atom.tensor in self.roundings)
+        """Whether a rounding is inside of a function or a definition, but for one that is divided by."""
+        return not self._is_still(of_atom(atom)) and self._own(atom) is None
+
+    def _own(self, atom: Atom) -> int | None:
+        """How many roundings a factor is, or the inverse of one; None of any other atom."""
+        inside = atom.args[0].atom if isinstance(atom, Apply) and atom.function == INVERSE else atom
+        return self.roundings.get(inside.tensor) if isinstance(inside, Read) else None
 
     def _weight(self, mono: Monomial) -> Fraction:
         """By how many roundings a product moves."""
         weight = Fraction(0)
         for atom, power in mono:
-            if isinstance(atom, Read) and atom.tensor in self.roundings:
-                weight += abs(Fraction(power)) * self.roundings[atom.tensor]
+            own = self._own(atom)
+            if own is not None:
+                weight += abs(Fraction(power)) * own
             elif not self._is_still(of_atom(atom)):
                 weight += abs(Fraction(power))
         return weight

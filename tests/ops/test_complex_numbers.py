@@ -84,6 +84,11 @@ RIGHT: dict[str, tuple[Way, Way]] = {
         lambda z: (z * lax.complex(0.6, 0.8)).real,
         lambda z: 0.6 * z.real - 0.8 * z.imag,
     ),
+    "an exponential": (lambda z: jnp.exp(z).imag, lambda z: jnp.exp(z.real) * jnp.sin(z.imag)),
+    "turned by an angle": (
+        lambda z: (z * jnp.exp(1j * z.real)).real,
+        lambda z: z.real * jnp.cos(z.real) - z.imag * jnp.sin(z.real),
+    ),
     "scaled": (lambda z: jnp.abs(-3 * z), lambda z: 3 * jnp.abs(z)),
     "a difference": (
         lambda z: power(z - z[::-1]),
@@ -96,6 +101,11 @@ WRONG: dict[str, tuple[Way, Way]] = {
     "a sum of sizes": (jnp.abs, lambda z: jnp.abs(z.real) + jnp.abs(z.imag)),
     "turned back": (lambda z: (z * lax.complex(0.6, 0.8)).real, lambda z: 0.6 * z.real + 0.8 * z.imag),
     "no square": (power, jnp.abs),
+    "no size": (lambda z: jnp.exp(z).imag, lambda z: jnp.sin(z.imag)),
+    "turned by the opposite angle": (
+        lambda z: (z * jnp.exp(-1j * z.real)).real,
+        lambda z: z.real * jnp.cos(z.real) - z.imag * jnp.sin(z.real),
+    ),
 }
 
 

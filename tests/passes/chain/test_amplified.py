@@ -155,6 +155,17 @@ def nearly_cancels_in_a_function(p: Program, c: str) -> None:
     p.apply("multiply", p.apply("subtract", one, other), p.constant(2.0))
 
 
+def cancels_where_it_is_divided_by(p: Program, c: str) -> None:
+    """x / c / 3 - x"""
+    p.apply("subtract", p.apply("divide", p.apply("divide", "%x", c), p.constant(3.0)), "%x")
+
+
+def cancels_in_a_function_where_it_is_divided_by(p: Program, c: str) -> None:
+    """max(x / c / 3, y) - max(x, y)"""
+    product = p.apply("divide", p.apply("divide", "%x", c), p.constant(3.0))
+    p.apply("subtract", p.apply("maximum", product, "%y"), p.apply("maximum", "%x", "%y"))
+
+
 def three_thirds(p: Program, c: str) -> str:
     return p.apply("multiply", p.apply("multiply", "%x", c), p.constant(3.0))
 
@@ -162,6 +173,7 @@ def three_thirds(p: Program, c: str) -> str:
 AMPLIFY = (
     cancels, nearly_cancels, cancels_in_an_extremum, cancels_in_a_function, cancels_in_a_sum, cancels_in_a_root,
     decides_by_a_difference, nearly_cancels_in_an_extremum, nearly_cancels_in_a_function,
+    cancels_where_it_is_divided_by, cancels_in_a_function_where_it_is_divided_by,
 )  # fmt: skip
 
 
@@ -223,7 +235,23 @@ def is_far_from_a_slope(p: Program, c: str) -> None:
     p.apply("add", p.apply("add", root, logarithm), p.apply("log_plus_one", exponential))
 
 
-ROUNDED = [scales, adds, steps, divides, chooses, differs_in_a_function, is_divided_by, is_far_from_a_slope]
+def divides_a_difference(p: Program, c: str) -> None:
+    """(x - reverse(x)) / c: of two elements of one tensor"""
+    turned = p.add(f"reverse %x, dims = [0] : {KIND}")
+    p.apply("divide", p.apply("subtract", "%x", turned), c)
+
+
+ROUNDED = [
+    scales,
+    adds,
+    steps,
+    divides,
+    chooses,
+    differs_in_a_function,
+    is_divided_by,
+    is_far_from_a_slope,
+    divides_a_difference,
+]
 
 
 @pytest.mark.parametrize("build", ROUNDED)
