@@ -87,25 +87,40 @@ class Argument:
     type: TensorType
     source: Tensor
     addends: int | None = None
+    is_complement: bool = False
+    """Whether `source` holds what the argument leaves of 1."""
+
+    def at(self, indices: Sequence[Index]) -> Poly:
+        """An element, or an addend of one."""
+        element = algebra.read(self.source, indices)
+        return algebra.subtract(ONE, element) if self.is_complement else element
 
     @property
     def whole(self) -> Value:
         """The argument as the logical module sees it."""
         where = positions(self.type.shape)
         if self.addends is None:
-            return Value(self.type, algebra.read(self.source, where))
+            return Value(self.type, self.at(where))
         u = expr.fresh("u", self.addends)
         return Value(self.type, reduce_terms("sum", [u], algebra.read(self.source, (expr.of_var(u), *where))))
 
 
 def argument(
-    name: str, type_: TensorType, sharding: Sharding | None, devices: int, assumed: Values | None = None
+    name: str,
+    type_: TensorType,
+    sharding: Sharding | None,
+    devices: int,
+    assumed: Values | None = None,
+    is_complement: bool = False,
 ) -> Argument:
     """An argument with that sharding, of such values. Raises `InputError` for addends that are no numbers.
 
-    What is assumed of a sum says nothing of its addends.
+    What is assumed of a sum says nothing of its addends. One that is read as what it leaves of 1 (`complements`) is so
+    where it is no sum.
     """
     if sharding is None or sharding.addends is None:
+        if is_complement:
+            return Argument(name, type_, tensor("argument", f"1 - {name}", type_.dtype, type_.shape), None, True)
         return Argument(name, type_, tensor("argument", name, type_.dtype, type_.shape, assumed=assumed))
     _check_summable(f"argument {name}", type_)
     count = sharding.spread(devices).addend_count
@@ -136,7 +151,7 @@ def local_argument(argument: Argument, sharding: Sharding, type_: TensorType, de
     indices = where.indices
     if argument.addends is not None:
         indices = (tables.fit(sharding.spread(device.size).numbers, device), *indices)
-    term = algebra.multiply(where.inside, algebra.read(argument.source, indices))
+    term = algebra.multiply(where.inside, argument.at(indices))
     if where.inside is not ONE:
         past = padding(name, type_.dtype, type_.shape)
         arbitrary = algebra.read(past, (expr.of_var(device), *positions(type_.shape)))

@@ -17,6 +17,7 @@ from hlo_verify.ops.indexing import claims_of
 from hlo_verify.ops.induction import LoopBook, Reading
 from hlo_verify.ops.lines import Piped
 from hlo_verify.ops.values import Context, Value
+from hlo_verify.passes.prove.complements import complements
 from hlo_verify.passes.prove.cut_points import Guesses
 from hlo_verify.passes.prove.lineage import Argument, argument, local_argument, placements, same_elements
 from hlo_verify.passes.prove.parts_of_values import Parts, parts_of
@@ -147,8 +148,12 @@ def _arguments(logical: Module, partitioned: Module, devices: int) -> list[Argum
         shardings: Sequence[Sharding | None] = [None] * len(names)
     else:
         shardings = argument_shardings(logical, partitioned)
+    turned = complements(logical, partitioned)
     each = zip(names, types, shardings, assumed(logical), strict=True)
-    return [argument(name, type_, sharding, devices, values) for name, type_, sharding, values in each]
+    return [
+        argument(name, type_, sharding, devices, values, k in turned)
+        for k, (name, type_, sharding, values) in enumerate(each)
+    ]
 
 
 def _shards(logical: Module, partitioned: Module, arguments: list[Argument], device: Var) -> list[Value]:
