@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from dataclasses import replace
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index
@@ -12,7 +13,9 @@ from hlo_verify.ops.values import Context, Rule, Value, as_index, integer_range,
 from hlo_verify.program.element_types import integer_bits
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
-from hlo_verify.terms.term import ONE, Poly, number
+from hlo_verify.terms.functions import typed
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.term import ONE, Apply, Poly, number
 
 
 def _of_numbers(function: Callable[[int, int], int]) -> Callable[[Rule], Rule]:
@@ -58,7 +61,7 @@ def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
         if m.const == -lowest:
             return result(op, algebra.of_index(expr.scale(expr.floor_div(e, lowest), lowest)))
     asked = _of_place(args)
-    return result(op, algebra.of_index(_kept(*asked))) if asked else uninterpreted(op, args)
+    return result(op, algebra.of_index(_kept(*asked))) if asked else _joined(op, args)
 
 
 def _of_place(args: list[Value]) -> tuple[Index, int] | None:
@@ -97,7 +100,7 @@ def _or(op: Op, args: list[Value], context: Context) -> list[Value]:
     flags = _flags(args)
     if flags is not None:
         return result(op, disjunction(*flags))
-    return _side_by_side(op, args) or _with_mask(op, args, -1) or uninterpreted(op, args)
+    return _side_by_side(op, args) or _with_mask(op, args, -1) or _joined(op, args)
 
 
 def _side_by_side(op: Op, args: list[Value]) -> list[Value] | None:
@@ -119,7 +122,7 @@ def _xor(op: Op, args: list[Value], context: Context) -> list[Value]:
         e, m = as_index(value), as_index(mask)
         if not m.items and m.const >= 0 and (m.const + 1) & m.const == 0 and e.lo >= 0 and e.hi <= m.const:
             return result(op, algebra.of_index(expr.subtract(m, e)))  # all of its bits
-    return _side_by_side(op, args) or _with_mask(op, args, -2) or uninterpreted(op, args)
+    return _side_by_side(op, args) or _with_mask(op, args, -2) or _joined(op, args)
 
 
 def _with_mask(op: Op, args: list[Value], by: int) -> list[Value] | None:
@@ -129,6 +132,40 @@ def _with_mask(op: Op, args: list[Value], by: int) -> list[Value] | None:
         return None
     e, mask = asked
     return result(op, algebra.of_index(expr.shift(expr.add(e, expr.scale(_kept(e, mask), by)), mask)))
+
+
+def _joined(op: Op, args: list[Value]) -> list[Value]:
+    """`and`, `or` or `xor` as a function of all integers that are joined so, in any order: `(a ^ b) ^ c ^ b` is one of
+    a and c. Numbers are joined to one; of `xor`, what is there twice is not there, and `~a` is a and all ones."""
+    dtype, exclusive = op.types[0].dtype, op.name == "xor"
+    lo, hi = integer_range(dtype)
+    total = -1 if op.name == "and" else 0
+    function, left = typed(op.name, (dtype, dtype), dtype), [value.term for value in reversed(args)]
+    found: dict[Poly, None] = {}
+    while left:
+        p = left.pop()
+        opposite = algebra.subtract(number(-1), p)
+        if isinstance(p.constant, int):
+            total = JOINS[op.name](total, p.constant)
+        elif isinstance(p.atom, Apply) and (p.atom.function.name, p.atom.function.gives) == (op.name, dtype):
+            left += reversed(p.atom.args)
+        elif exclusive and p.atom is None and opposite.atom is not None:
+            left += [number(-1), opposite]
+        elif exclusive and p in found:
+            del found[p]
+        else:
+            found[p] = None
+    total = (total - lo) % (hi - lo + 1) + lo
+    ones = hi if lo == 0 else -1
+    if total == (0 if op.name == "and" else ones) and not exclusive:
+        return result(op, number(total))
+    terms = [*found, *([number(total)] if total != (ones if op.name == "and" else 0) else [])]
+    if len(terms) < 2:
+        return result(op, terms[0] if terms else number(total))
+    return result(op, apply(replace(function, takes=(dtype,) * len(terms)), tuple(terms)))
+
+
+JOINS = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}
 
 
 def _not(op: Op, args: list[Value], context: Context) -> list[Value]:

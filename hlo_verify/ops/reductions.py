@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from math import prod
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
+from hlo_verify.limits import allows
 from hlo_verify.ops.at_best import reduce_to_best
 from hlo_verify.ops.best import best_value, index_of_best
+from hlo_verify.ops.bits import JOINS
 from hlo_verify.ops.regions import best_of_pairs, combine, monoids, operand_term, region_terms
 from hlo_verify.ops.values import (
     Context,
@@ -19,7 +24,9 @@ from hlo_verify.ops.values import (
     positions,
     remap,
 )
-from hlo_verify.program.ir import Op
+from hlo_verify.program.element_types import is_integer
+from hlo_verify.program.ir import Function, Op
+from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.term import Poly
 
@@ -52,6 +59,8 @@ def _reduce(op: Op, args: list[Value], context: Context) -> list[Value]:
         for v, dtype in zip(inputs, dtypes, strict=True)
     ]
     firsts = [operand_of_type(init, dtype) for init, dtype in zip(inits, dtypes, strict=True)]
+    if _joins_bits(op.regions[0]) and allows("unrolled_turns", prod(v.size for v in own)):
+        return [_joined(op, own, bodies[0], firsts[0], context)]
     return fold(op, own, bodies, firsts, region_terms(op.regions[0], context))
 
 
@@ -78,6 +87,23 @@ def _best(
     greatest = best_value(best, bound, value, first[0], dtypes[0])
     place = index_of_best(best, bound, (value, index), first, dtypes)
     return [Value(op.types[0], lighten(greatest, dtypes[0])), Value(op.types[1], place)]
+
+
+def _joins_bits(region: Function) -> bool:
+    """Whether a region is `and`, `or` or `xor` of two integers."""
+    if len(region.ops) != 1 or region.ops[0].name not in JOINS or not is_integer(region.argument_types[0].dtype):
+        return False
+    return set(region.ops[0].operands) == set(region.arguments) and region.results == region.ops[0].results
+
+
+def _joined(op: Op, bound: Sequence[Var], body: Poly, first: Poly, context: Context) -> Value:
+    """Few elements joined one by one, which they are in any order and in any parts."""
+    type_, inner = op.regions[0].argument_types[0], replace(context, device=None, mesh=None, observe=None)
+    total = Value(type_, first)
+    for at in product(*(range(v.size) for v in bound)):
+        place = {v: expr.constant(n) for v, n in zip(bound, at, strict=True)}
+        (total,) = context.run(op.regions[0], [total, Value(type_, algebra.substitute(body, place))], inner)
+    return Value(op.types[0], total.term)
 
 
 def fold(

@@ -10,6 +10,7 @@ for a product: exactly, and not modulo 2^n alone, where each number is what the 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import partial, reduce
 from itertools import product
 
 from hlo_verify.limits import allows
@@ -24,17 +25,19 @@ Bits = dict[frozenset[Atom], int]
 
 
 def written(function: Function, args: tuple[Poly, ...]) -> Poly | None:
-    """`and`, `or` or `xor` of two integers as such a sum; None of other functions, and of what is not made of few
-    integers by these alone."""
-    if function.name not in ("and", "or", "xor") or len(args) != 2 or function.gives not in INTEGER_RANGES:
+    """`and`, `or` or `xor` of integers as such a sum; None of other functions, and of what is not made of few integers
+    by these alone."""
+    if function.name not in ("and", "or", "xor") or len(args) < 2 or function.gives not in INTEGER_RANGES:
         return None
-    first, second = (_bits(arg, function.gives) for arg in args)
-    if first is None or second is None or not _are_few(_numbers(first) | _numbers(second)):
+    each = [bits for arg in args if (bits := _bits(arg, function.gives)) is not None]
+    if len(each) < len(args) or not _are_few(frozenset[Atom]().union(*map(_numbers, each))):
         return None
+    return _sum(reduce(partial(_joined, function.name), each), function.gives)
+
+
+def _joined(name: str, first: Bits, second: Bits) -> Bits:
     both = _times(first, second)
-    if function.name == "and":
-        return _sum(both, function.gives)
-    return _sum(_added((first, 1), (second, 1), (both, -1 if function.name == "or" else -2)), function.gives)
+    return both if name == "and" else _added((first, 1), (second, 1), (both, -1 if name == "or" else -2))
 
 
 def _bits(p: Poly, dtype: str) -> Bits | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import random
 from collections.abc import Callable
 
 import jax
@@ -97,6 +98,54 @@ def test_packed_and_taken_apart() -> None:
     assert outcome("shift_right_logical", above, scalar("i32", number(2)), dtype="i32") is second.term
     narrow = scalar("i32", outcome("and", packed, scalar("i32", number(12)), dtype="i32"))
     assert outcome("shift_right_logical", narrow, scalar("i32", number(2)), dtype="i32") is not second.term
+
+
+@pytest.mark.parametrize("dtype", ["i8", "ui8"])
+@pytest.mark.parametrize("name", ["and", "or", "xor"])
+def test_several_in_any_order(name: str, dtype: str) -> None:
+    """Elements, opposites of these, masks and places, joined in any order and nesting."""
+    draw, (lo, hi) = random.Random(f"{name} of {dtype}"), INTEGER_RANGES[dtype]
+    tensors = [tensor("argument", f"x{n}", dtype, ()) for n in range(6)]
+    reads = [algebra.read(x, ()) for x in tensors]
+    place = algebra.of_index(expr.scale(expr.of_var(expr.var("v", "several", 5)), 40))
+    opposites = [algebra.subtract(number(-1), p) for p in reads]
+    for _ in range(60):
+        given = draw.choices([*reads, *opposites, place, number(draw.randint(-300, 300))], k=draw.randint(2, 9))
+        made = []
+        for _ in range(2):
+            left = [scalar(dtype, p) for p in draw.sample(given, len(given))]
+            while len(left) > 1:
+                one, other = (left.pop(draw.randrange(len(left))) for _ in range(2))
+                left.append(scalar(dtype, outcome(name, one, other, dtype=dtype)))
+            made.append(left[0].term)
+        values = {x: np.array(draw.randint(lo, hi), DTYPES[dtype]) for x in tensors}
+        evaluator, places = Evaluator(values), {expr.var("v", "several", 5): np.arange(5)}
+        wanted, *found = (
+            [int(n) & 255 for n in np.broadcast_to(np.asarray(evaluator.poly(p, places)), 5)] for p in (given[0], *made)
+        )
+        for p in given[1:]:
+            others = np.broadcast_to(np.asarray(evaluator.poly(p, places)), 5)
+            wanted = [
+                int(FUNCTIONS[name](np.uint8(a), np.uint8(int(b) & 255))) for a, b in zip(wanted, others, strict=True)
+            ]
+        assert found == [wanted, wanted]
+
+
+def test_a_checksum_has_one_form() -> None:
+    reads = [scalar("i32", algebra.read(tensor("argument", f"x{n}", "i32", ()), ())) for n in range(7)]
+
+    def joined(name: str, several: list[Value]) -> Poly:
+        total = several[0]
+        for each in several[1:]:
+            total = scalar("i32", outcome(name, total, each, dtype="i32"))
+        return total.term
+
+    for name in ("and", "or", "xor"):
+        assert joined(name, reads) is joined(name, reads[::-1])
+        assert joined(name, reads) is not joined(name, reads[1:])
+    assert joined("xor", [*reads, *reads[1:]]) is reads[0].term
+    assert joined("xor", [*reads, reads[0]]) is joined("xor", reads[1:])
+    assert joined("and", [*reads, reads[0]]) is joined("and", reads)
 
 
 @pytest.mark.parametrize("name", ["and", "or", "xor"])
@@ -290,3 +339,27 @@ def test_sums_that_wrap_are_no_numbers_of_their_bits() -> None:
     ):
         pair = (jax.jit(f).trace(shape, shape) for f in (whole, mapped))
         assert hlo_verify.verify(*pair, devices=2).verdict is expected
+
+
+@pytest.mark.parametrize("name", ["xor", "and", "or"])
+def test_a_reduction_of_bits_by_devices(name: str, prover_alone: None) -> None:
+    """Of each device's elements, and of those; a device that takes another one's places has another number."""
+    join, first = getattr(lax, f"bitwise_{name}"), jnp.int32(-1 if name == "and" else 0)
+
+    def reduced(x: jax.Array) -> jax.Array:
+        return lax.reduce(x, first, join, (0,))
+
+    def by_devices(x: jax.Array, step: int) -> jax.Array:
+        at = (jnp.arange(3) + step * lax.axis_index("d")) * 40503
+        return reduced(lax.all_gather(reduced(x ^ at), "d"))
+
+    def verdict(step: int) -> Verdict:
+        given, mesh = jax.ShapeDtypeStruct((12,), jnp.int32), AbstractMesh((4,), ("d",))
+        mapped = jax.shard_map(
+            lambda x: by_devices(x, step), mesh=mesh, in_specs=P("d"), out_specs=P(), check_vma=False
+        )
+        whole = jax.jit(lambda x: reduced(x ^ (jnp.arange(12) * 40503))).trace(given)
+        return hlo_verify.verify(whole, jax.jit(mapped).trace(given), devices=4, refute=False).verdict
+
+    assert verdict(3) is Verdict.PROVED
+    assert verdict(2) is not Verdict.PROVED

@@ -7,10 +7,11 @@ number that is congruent to the machine's, and are wrapped here.
 from __future__ import annotations
 
 import math
+import operator
 import re
 from collections.abc import Callable
 from fractions import Fraction
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import numpy as np
@@ -129,9 +130,9 @@ def _integer_power(kind: str, a: int, b: int) -> int:
 INTEGER: dict[str, Function] = {
     "divide": _integer_divide,
     "remainder": _integer_remainder,
-    "and": lambda t, a, b: a & b,
-    "or": lambda t, a, b: a | b,
-    "xor": lambda t, a, b: a ^ b,
+    "and": lambda t, *several: reduce(operator.and_, several),
+    "or": lambda t, *several: reduce(operator.or_, several),
+    "xor": lambda t, *several: reduce(operator.xor, several),
     "not": lambda t, a: ~a,
     "abs": lambda t, a: abs(a),
     "sign": lambda t, a: (a > 0) - (a < 0),
