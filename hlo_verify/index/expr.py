@@ -139,20 +139,26 @@ def _merge_digits(variable: Var, digits: list[tuple[Digit, int]]) -> list[tuple[
 
 
 def _join_quotients(const: int, live: list[tuple[Atom, int]]) -> Index | None:
-    """`m*div(e,m) + mod(e,m)` is `e`."""
+    """`m*div(e,m) + mod(e,m)` is `e`, and `m*mod(div(e,m),k) + mod(e,m)` is `mod(e,m*k)`."""
     remainders = {atom.uid: c for atom, c in live if isinstance(atom, Opaque) and atom.operator == "mod"}
     if not remainders:
         return None
     for atom, c in live:
-        if isinstance(atom, Opaque) and atom.operator == "div":
-            (m,), (e,) = atom.args, atom.exprs
-            remainder = modulo(e, m)
-            left = remainder.items[0][0] if len(remainder.items) == 1 and not remainder.const else None
-            if left is not None and remainder is of_atom(left) and remainders.get(left.uid, 0) * m == c:
+        quotient = _sole(atom.exprs[0]) if isinstance(atom, Opaque) and atom.operator == "mod" else atom
+        if isinstance(atom, Opaque) and isinstance(quotient, Opaque) and quotient.operator == "div":
+            (m,), (e,) = quotient.args, quotient.exprs
+            left = _sole(modulo(e, m))
+            if left is not None and remainders.get(left.uid, 0) * m == c:
+                whole = e if atom is quotient else modulo(e, m * atom.args[0])
                 kept = [(a, k) for a, k in live if a is not atom and a is not left]
-                kept.extend((a, k * (c // m)) for a, k in e.items)
-                return build(const + c // m * e.const, kept)
+                kept.extend((a, k * (c // m)) for a, k in whole.items)
+                return build(const + c // m * whole.const, kept)
     return None
+
+
+def _sole(e: Index) -> Atom | None:
+    """The atom that an expression is, if it is one."""
+    return e.items[0][0] if len(e.items) == 1 and e is of_atom(e.items[0][0]) else None
 
 
 def _remainder(const: int, live: list[tuple[Atom, int]]) -> Index | None:
@@ -242,6 +248,9 @@ def floor_divmod(e: Index, m: int) -> tuple[Index, Index]:
     remainder = modulo(turned, m) if turned is not e else of_atom(opaque("mod", (r,), (m,), 0, m - 1))
     if quotient is not None:
         return quotient, remainder
+    inner = _sole(e)
+    if isinstance(inner, Opaque) and inner.operator == "div":
+        return floor_div(inner.exprs[0], inner.args[0] * m), remainder
     q, c = divmod(e.const, m)
     whole = intern(c, e.items)  # the quotient does not split digits: it could not take all of them out
     div = opaque("div", (whole,), (m,), whole.lo // m, whole.hi // m)

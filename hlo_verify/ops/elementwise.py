@@ -136,8 +136,10 @@ def _divide(op: Op, args: list[Value], context: Context) -> list[Value]:
     if not bottom.items and bottom.const > 0:
         if top.hi <= 0:
             return result(op, algebra.scale(algebra.of_index(expr.floor_div(expr.scale(top, -1), bottom.const)), -1))
-        down, _ = expr.floor_divmod(top, bottom.const)
-        return result(op, algebra.add(algebra.of_index(down), _rounded_down(top, bottom.const)))
+        from hlo_verify.ops.in_order import part_in_order  # which is about orders by these operations
+
+        down = part_in_order(expr.floor_div(top, bottom.const))
+        return result(op, algebra.add(down, _rounded_down(top, bottom.const)))
     return uninterpreted(op, args)
 
 
@@ -160,12 +162,11 @@ def _remainder(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 def _absolute(op: Op, args: list[Value], context: Context) -> list[Value]:
     """Of an integer by its sign: of the least one, which has no opposite, that again."""
-    dtype = op.types[0].dtype
     if args[0].type.dtype.startswith("complex") and not args[0].term.doubt:
         from hlo_verify.ops.complex_numbers import modulus  # made of products
 
         return result(op, modulus(args[0].term))
-    if not is_integer(dtype) or args[0].shape != op.types[0].shape:
+    if not is_integer(op.types[0].dtype) or args[0].shape != op.types[0].shape:
         return _elementwise_function(op, args, context)
     return result(op, size_of(args[0]))
 
@@ -187,11 +188,10 @@ def uninterpreted(op: Op, args: list[Value], **attributes: Any) -> list[Value]:
 
     Real functions have one for every format.
     """
-    require_arithmetic(op.types[0].dtype, *(v.type.dtype for v in args))
-    name = plain_name(op.name)
+    name, types = plain_name(op.name), tuple(v.type.dtype for v in args)
+    require_arithmetic(op.types[0].dtype, *types)
     by_format = op.name in DEPENDS_ON_FORMAT
-    every_real = all(is_float(v.type.dtype) for v in args) and not by_format
-    taken = ("real",) if every_real else tuple(v.type.dtype for v in args)
+    taken = ("real",) if all(map(is_float, types)) and not by_format else types
     given = "real" if is_float(op.types[0].dtype) and not by_format else op.types[0].dtype
     return result(op, apply(typed(name, taken, given, attributes), tuple(v.term for v in args)))
 
@@ -284,8 +284,8 @@ def _clamp(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 
 def _select(op: Op, args: list[Value], context: Context) -> list[Value]:
-    condition, a, b = args
-    return result(op, choice(condition.term, a.term, b.term, op.types[0].dtype, context))
+    condition, a, b = (v.term for v in args)
+    return result(op, choice(condition, a, b, op.types[0].dtype, context))
 
 
 def choice(condition: Poly, a: Poly, b: Poly, dtype: str, context: Context) -> Poly:

@@ -24,7 +24,7 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.ops.backwards import forwards, from_the_end, taken_apart
 from hlo_verify.ops.best import index_of_best
-from hlo_verify.ops.elements import elsewhere, opaque, places, replaced
+from hlo_verify.ops.elements import elsewhere, moved, opaque, places, replaced
 from hlo_verify.ops.order_keys import key_of
 from hlo_verify.ops.regions import combine, neutral
 from hlo_verify.program.element_types import INTEGER_RANGES, is_float
@@ -40,7 +40,7 @@ from hlo_verify.terms.order_keys import is_increasing
 from hlo_verify.terms.ordered import ORDER, VALUES, is_ordered
 from hlo_verify.terms.places import within_places
 from hlo_verify.terms.rebuilding import rebuilt
-from hlo_verify.terms.term import ZERO, Apply, Atom, Poly, Read, atoms, number, of_atom
+from hlo_verify.terms.term import ZERO, Apply, Atom, Number, Poly, Read, atoms, number, of_atom
 
 
 def values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
@@ -71,10 +71,12 @@ def _values(v: Var, f: Poly, place: Index, dtype: str) -> Poly:
 
 
 def _values_of_parts(v: Var, f: Poly, place: Index, dtype: str) -> Poly | None:
-    """The value at a place among those that parts hand on, which are their first ones or their last ones."""
-    atom = f.atom
-    if not is_ordered(atom, VALUES):
+    """The value at a place among those that parts hand on, which are their first ones or their last ones, with what is
+    added to all of a part."""
+    found = _handed_on(f)
+    if found is None or found[1] != 1:
         return None
+    atom, _, rest = found
     ((w,), (whole,)), e = unfold(atom), atom.indices[-1]
     digit, c = e.items[0] if len(e.items) == 1 else (None, 0)
     if not isinstance(digit, Digit) or digit.var is not v or abs(c) != 1:
@@ -88,12 +90,25 @@ def _values_of_parts(v: Var, f: Poly, place: Index, dtype: str) -> Poly | None:
     split = expr.add(
         expr.scale(expr.of_var(high), digit.low * count), expr.scale(expr.of_var(handed), digit.low), expr.of_var(low)
     )
-    body = algebra.substitute(whole, {v: split})
+    body = algebra.substitute(algebra.add(whole, rest), {v: split})
     if handed in body.free:
         return None
     merged, (there,) = _as_one([high, low, w], (body,))
     moved = place if first else expr.shift(place, merged.size - v.size)
     return _values(merged, there, moved, dtype)
+
+
+def _handed_on(p: Poly) -> tuple[Read, Number, Poly] | None:
+    """The one value in order that a sum has, how often, and the number that is added to it: one that is the same for
+    several elements leaves them in order where it is finite, and integers where it is known."""
+    found = [(a, c) for mono, c in p.items for a, n in mono if is_ordered(a, VALUES) and len(mono) == n == 1]
+    if len(found) != 1:
+        return None
+    ((atom, c),) = found
+    rest = algebra.build({mono: k for mono, k in p.items if mono != ((atom, 1),)})
+    if rest.constant is None and (rest.doubt or not is_float(atom.tensor.dtype)):
+        return None
+    return atom, c, rest
 
 
 def _as_one(variables: Sequence[Var], bodies: tuple[Poly, ...]) -> tuple[Var, tuple[Poly, ...]]:
@@ -225,7 +240,20 @@ def _resolved(p: Poly, which: Read) -> Poly | None:
             reached[atom] = values(v, element, place if sign > 0 else from_the_end(v, place), dtype)
     if reached:
         return rebuilt(p, reached, {})
-    return _element_of_whole(p, which, v, key) if _permuted(key, v) is None else _put_back(p, which)
+    return (
+        _element_of_whole(elsewhere(p, which, v), which, v, key) if _permuted(key, v) is None else _put_back(p, which)
+    )
+
+
+def part_in_order(e: Index) -> Poly:
+    """An integer that is made of the place of an element in order, as which part of several that is in: of those that
+    parts hand on, each its best in order, it is one of the whole."""
+    p = algebra.of_index(e)
+    for atom in map(own_value, opaque(e)):
+        if atom is not None and is_ordered(atom, ORDER):
+            (v,), (key, _) = unfold(atom)
+            return _element_of_whole(moved(p, atom, v), atom, v, key) or p
+    return p
 
 
 def _type(atom: Atom) -> str | None:
@@ -317,12 +345,12 @@ def _is_key(element: Poly, key: Poly, v: Var, dtype: str) -> int | None:
     return 1 if own.ascending == by.ascending else -1
 
 
-def _element_of_whole(p: Poly, which: Read, v: Var, key: Poly) -> Poly | None:
-    """What is read at the best of the elements that parts hand on, each its best in order."""
-    found = [(a, c) for mono, c in key.items for a, n in mono if is_ordered(a, VALUES) and len(mono) == n == 1]
-    if len(found) != 1 or len(key.items) > 1 + (() in dict(key.items)):
+def _element_of_whole(element: Poly | None, which: Read, v: Var, key: Poly) -> Poly | None:
+    """What is read at the best of the elements that parts hand on, each its best in order, of what is read at any."""
+    found = _handed_on(key)
+    if found is None:
         return None
-    ((handed, c),) = found
+    handed, c, rest = found
     ((w,), (whole,)), e = unfold(handed), handed.indices[-1]
     count = e.hi - e.lo + 1
     e = e if c > 0 else expr.subtract(expr.constant(w.size - 1), e)
@@ -331,14 +359,13 @@ def _element_of_whole(p: Poly, which: Read, v: Var, key: Poly) -> Poly | None:
         return None
     part, own = expr.fresh("f", v.size // count), expr.fresh("f", count)
     split = {v: expr.add(expr.scale(expr.of_var(part), count), expr.of_var(own))}
-    element = elsewhere(p, which, v)
-    body = algebra.substitute(whole, split)
-    if element is None or own in body.free:
+    body, beside = algebra.substitute(whole, split), algebra.substitute(rest, split)
+    if element is None or own in body.free | beside.free:
         return None
-    key = algebra.add(algebra.scale(body, c), number(dict(key.items).get((), 0)))
+    key = algebra.add(algebra.scale(body, c), beside)
     there = algebra.substitute(of_atom(handed), split).atom
     assert there is not None
-    element = _of_own(rebuilt(algebra.substitute(element, split), {there: body}, {}), own, w, key)
+    element = _of_own(rebuilt(algebra.substitute(element, split), {there: body}, {}), own, w, algebra.scale(body, c))
     if own in element.free:
         return None
     one = expr.fresh("f", part.size * w.size)

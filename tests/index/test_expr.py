@@ -142,3 +142,20 @@ def test_a_quotient_shows_where_parts_of_digits_are_taken_away() -> None:
         at = {v: expr.constant(n)}
         whole, rest = (expr.substitute(part, at).const for part in expr.floor_divmod(e, 64))
         assert (whole, rest) == divmod(expr.substitute(e, at).const, 64)
+
+
+def test_parts_of_what_is_looked_up_are_put_together() -> None:
+    """Of a number that only a table knows, or one that may be negative."""
+    v = expr.var("x", "", 9)
+    for numbers in ((5, 3, 17, 40, 31, 2, 63, 8, 11), (-5, 3, -17, 40, -31, 2, 63, -8, 0)):
+        e = expr.table(numbers, expr.of_var(v))
+        half, quarter = expr.floor_div(e, 2), expr.floor_div(e, 4)
+        middle = expr.modulo(half, 4)
+        assert expr.add(expr.scale(middle, 2), expr.modulo(e, 2)) is expr.modulo(e, 8)
+        assert expr.floor_div(half, 2) is quarter
+        for other in (expr.add(middle, expr.modulo(e, 2)), expr.add(expr.scale(middle, 2), expr.modulo(e, 4))):
+            assert other is not expr.modulo(e, 8)
+        digits = expr.add(expr.scale(middle, 6), expr.scale(expr.modulo(e, 2), 3))
+        for n, number in enumerate(numbers):
+            assert Evaluator({}).index(expr.floor_div(half, 3), {v: n})[()] == number // 6
+            assert Evaluator({}).index(digits, {v: n})[()] == 3 * (number % 8)

@@ -58,6 +58,29 @@ def by_sorting(x: jax.Array, k: int) -> jax.Array:
     return jnp.take_along_axis(gathered(index + LOCAL * lax.axis_index("x")), which, axis=1)
 
 
+def beams(x: jax.Array, score: Body) -> tuple[jax.Array, ...]:
+    """The three best of two beams' continuations: their values, whose they are, and which."""
+    value, index = lax.top_k((score(x)[:, None] + x).reshape(-1), 3)
+    return value, index // COUNT, index % COUNT
+
+
+def beams_by_devices(x: jax.Array, score: Body, stride: int = LOCAL) -> tuple[jax.Array, ...]:
+    """Of the best of each beam on each device."""
+    value, index = lax.top_k(score(x)[:, None] + x, 3)
+    value, index = gathered(value), gathered(index + stride * lax.axis_index("x"))
+    value, which = lax.top_k(value.reshape(-1), 3)
+    return value, which // (3 * 4), index.reshape(-1)[which]
+
+
+def by_rows(x: jax.Array) -> jax.Array:
+    return jnp.arange(1.0, 3.0)
+
+
+def cut_off(x: jax.Array) -> jax.Array:
+    """Of the second beam, none is better than another."""
+    return jnp.array([0.0, -jnp.inf])
+
+
 def interleaved(x: jax.Array, k: int) -> tuple[jax.Array, jax.Array]:
     """The first of each device, then the second of each: equal ones come in another order."""
     value, index = lax.top_k(x, k)
@@ -89,6 +112,7 @@ BEST: dict[str, tuple[Body, Body]] = {
         lambda x: jnp.sort(x, axis=1),
         lambda x: jnp.sort(gathered(jnp.sort(x, axis=1)), axis=1),
     ),
+    "beams": (lambda x: beams(x, by_rows), lambda x: beams_by_devices(x, by_rows)),
     "the least": (lambda x: jnp.sort(x, axis=1)[:, 0], lambda x: lax.pmin(x.min(1), "x")),
     "the median": (lambda x: jnp.median(x, axis=1), lambda x: jnp.median(gathered(jnp.sort(x, axis=1)), axis=1)),
 }
@@ -102,6 +126,10 @@ NOT_BEST: dict[str, tuple[Body, Body]] = {
     "the second": (lambda x: best(x, 3)[0][:, -1], lambda x: jnp.sort(gathered(x), axis=1)[:, -2]),
     "not sorted": (lambda x: jnp.sort(x, axis=1), lambda x: gathered(jnp.sort(x, axis=1))),
     "of one device": (lambda x: best(x, 3)[0], lambda x: lax.top_k(x, 3)[0]),
+    "beams of other places": (lambda x: beams(x, by_rows), lambda x: beams_by_devices(x, by_rows, LOCAL - 1)),
+    "other beams": (lambda x: beams(x, by_rows), lambda x: beams_by_devices(x, lambda x: by_rows(x)[::-1])),
+    "whose beams": (lambda x: beams(x, by_rows)[1], lambda x: beams_by_devices(x, by_rows)[1] * 12 // 11),
+    "a beam that is cut off": (lambda x: beams(x, cut_off), lambda x: beams_by_devices(x, cut_off)),
     "the last of equal ones": (
         lambda x: jnp.argsort(x, axis=1),
         lambda x: jnp.argsort(-gathered(x), axis=1)[:, ::-1],
@@ -113,7 +141,7 @@ NOT_BEST: dict[str, tuple[Body, Body]] = {
 @pytest.mark.parametrize("argument", [FLOATS, INTEGERS], ids=["floats", "integers"])
 @pytest.mark.parametrize("name", BEST)
 def test_the_best_of_the_best_are_the_best(name: str, argument: jax.ShapeDtypeStruct) -> None:
-    if argument is INTEGERS and name in {"an order of the opposites", "the least ones", "the median"}:
+    if argument is INTEGERS and name in {"an order of the opposites", "the least ones", "the median", "beams"}:
         return  # -x of the least integer is that again; a mean of two integers is no element
     assert verdict(*BEST[name], argument) is Verdict.PROVED
 
