@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from hlo_verify.equality import decided_places, known_numbers, multisets, of_functions, settling, thresholds
 from hlo_verify.equality.aligned_sums import Part, as_one_sum, infinite_beside, sum_of
 from hlo_verify.equality.effort import Effort
+from hlo_verify.equality.greatest_sums import same_greatest_sum
 from hlo_verify.equality.opening import computed_with, opened, without_common_sums, without_name
 from hlo_verify.equality.pieces_of_forms import is_within, pieces_between, truth_on, variable_on, without_clamp
 from hlo_verify.equality.prefixes import by_parts
@@ -80,7 +81,7 @@ def equal(
     found, expected = known_numbers.both_decided(found, expected, total.session)
     if total.within(most, lambda part: same_network(found, expected, part), limit):
         return True
-    if same_quotients(found, expected, inside):
+    if same_quotients(found, expected, inside) or same_greatest_sum(found, expected, total.session, inside):
         return True
     elements = multisets.as_sums(found, expected)
     if elements is not None and total.within(most, lambda part: _equal_somehow(*elements, inside, part), limit):
