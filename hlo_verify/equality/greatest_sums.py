@@ -29,7 +29,6 @@ from hlo_verify.terms.steps import steps as pieces
 from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, Apply, Atom, Number, Poly, Read, Tensor, atoms, of_atom, tensor
 
-
 _FLOATING = re.compile(r"b?f\d+\w*")
 """The types of real numbers."""
 
