@@ -112,7 +112,7 @@ class Recorder:
                 continue  # the prover did not understand it, and claims nothing
             if 0 not in value.shape:
                 known = meaning
-                if isinstance(atom, Apply) and _is_by_name(atom, op):
+                if isinstance(atom, Apply) and _is_by_name(atom, op, operands):
                     known = free_function  # the prover claims no more than that
                 build = partial(_meaning_of, known, op, n, operands, context)
                 wraps = any(map(_may_wrap, operands))
@@ -187,9 +187,11 @@ def _branch(index: Value, outcomes: Sequence[Value]) -> Side:
     return chosen
 
 
-def _is_by_name(atom: Apply, op: Op) -> bool:
+def _is_by_name(atom: Apply, op: Op, operands: Sequence[Value]) -> bool:
     """Whether a result is a function of the operands of which nothing is known but its name. A product that is not
-    multiplied out is a product."""
+    multiplied out is a product, and integers whose bits are joined may be others than the operands."""
+    if op.name in ("and", "or", "xor") and {*atom.args} != {value.term for value in operands}:
+        return False
     return atom.function.name == op.name and not atom.function.is_name and atom.function != MULTIPLY
 
 

@@ -359,7 +359,9 @@ def test_a_reduction_of_bits_by_devices(name: str, prover_alone: None) -> None:
             lambda x: by_devices(x, step), mesh=mesh, in_specs=P("d"), out_specs=P(), check_vma=False
         )
         whole = jax.jit(lambda x: reduced(x ^ (jnp.arange(12) * 40503))).trace(given)
-        return hlo_verify.verify(whole, jax.jit(mapped).trace(given), devices=4, refute=False).verdict
+        report = hlo_verify.verify(whole, jax.jit(mapped).trace(given), devices=4, refute=False, recheck=True)
+        assert report.recheck is None or not report.recheck.disagreements
+        return report.verdict
 
     assert verdict(3) is Verdict.PROVED
     assert verdict(2) is not Verdict.PROVED
