@@ -259,6 +259,8 @@ class Limits:
     """The power of a real number that is multiplied out where the program takes it."""
     expanded_power: int = 64
     """The power of a number, or of a sum where terms are compared, that is multiplied out."""
+    turned_angles: int = 16
+    """Parts of angles, with how often each is there, whose sines and cosines are multiplied out."""
     expanded_products: int = 10_000
     """Products of such a power, and of a term whose conditions are taken apart."""
     expanded_terms: int = 8

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from hlo_verify.index import expr
 from hlo_verify.terms import signs
 from hlo_verify.terms.functions import Function
-from hlo_verify.terms.term import Apply, Atom, Guard, Poly, mix
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, mix
 
 POINTS = (0.7, -1.3, 0.2)
 """About these a term is looked at in floats, before it is worked out."""
@@ -41,6 +42,9 @@ def _worked_out(atom: Atom, point: float, known: dict[Atom, float]) -> float:
     function = _FLOATS.get(atom.function.name) if isinstance(atom, Apply) else None
     if isinstance(atom, Guard):
         raise ValueError("a condition is 0 or 1")
+    if isinstance(atom, Ix):
+        places = ((expr.of_atom(part).uid, c) for part, c in atom.index.items)
+        return atom.index.const + math.fsum(c * abs(point + math.sin(uid)) for uid, c in places)
     if not isinstance(atom, Apply) or not atom.args:
         found = point + math.sin(atom.uid)
         return found if signs.of_atom(atom) & signs.NEGATIVE else abs(found)

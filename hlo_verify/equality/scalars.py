@@ -3,12 +3,13 @@
     1 - 1/(1 + exp(-x)) = 1/(1 + exp(x))        log(1 + exp(x)) = maximum(x, 0) + log(1 + exp(-abs(x)))
     tanh(x) = 1 - 2/(exp(2x) + 1)               maximum(a, b) + minimum(a, b) = a + b
     log(1 - 1/(1 + exp(x))) = x - log(1 + exp(x))                   sign(x)*x = abs(x)
+    cos(x - y) = cos(x) cos(y) + sin(x) sin(y)                      sin(x)**2 + cos(x)**2 = 1
 
 A term is 0 if it is in each case that exists: where `t > 0` and where `t <= 0`, a maximum, an absolute value or a
 condition on t is one of its parts; where its sign is asked for, or whether it is 0, `t = 0` is a case of its own.
-Without these, hyperbolic functions are quotients of exponentials. What logarithms add up to is 0 where the product of
-what they are of is 1, and a sum of quotients of denominators that are not 0 is 0 where its multiple by these is. Every
-step is exact, and none is taken with what may be no number.
+Without these, hyperbolic functions are quotients of exponentials, and sines and cosines those of parts of angles. What
+logarithms add up to is 0 where the product of what they are of is 1, and a sum of quotients of denominators that are
+not 0 is 0 where its multiple by these is. Every step is exact, and none is taken with what may be no number.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import math
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
-from hlo_verify.equality import in_cases
+from hlo_verify.equality import angles, in_cases
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.known_choices import by_choices
 from hlo_verify.equality.known_signs import Region, are_defined
@@ -59,7 +60,7 @@ TANH, SINH, COSH, SIGN = real("tanh"), real("sinh"), real("cosh"), real("sign")
 CONDITIONS = (MAXIMUM, MINIMUM, ABS, POSITIVE)
 AT_ZERO = (IS_ZERO, SIGN)
 """What differs where something is 0 from where it is on either side."""
-ALGEBRAIC = (*CONDITIONS, *AT_ZERO, INVERSE, LOG, TANH, SINH, COSH)
+ALGEBRAIC = (*CONDITIONS, *AT_ZERO, *angles.OF_ANGLES, INVERSE, LOG, TANH, SINH, COSH)
 
 
 def is_zero(p: Poly, effort: Effort) -> bool:
@@ -230,8 +231,9 @@ def _conditions(p: Poly) -> Iterator[Apply | Guard]:
 
 
 def _vanishes(p: Poly, region: Region) -> bool:
-    hyperbolic: dict[Atom, Poly] = {a: _of_exponentials(a) for a in _applied(p) if a.function in (TANH, SINH, COSH)}
-    p = in_cases.replaced(p, hyperbolic) if hyperbolic else p
+    spelled: dict[Atom, Poly] = {a: _of_exponentials(a) for a in _applied(p) if a.function in (TANH, SINH, COSH)}
+    spelled |= angles.images(_applied(p))
+    p = angles.reduced(in_cases.replaced(p, spelled)) if spelled else p
     rest = _without_logarithms(without_zeros(p), region)
     return rest is not None and _is_zero_quotient(rest, region)
 
@@ -311,5 +313,5 @@ def _is_zero_quotient(p: Poly, region: Region) -> bool:
                 for (mono, c), n in zip(p.items, powers, strict=True)
             )
         )
-        p = without_zeros(p)
+        p = angles.reduced(without_zeros(p))
     return p is ZERO

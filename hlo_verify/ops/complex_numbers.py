@@ -1,7 +1,7 @@
 """Complex numbers and their parts: polynomials over the complex numbers, whose parts are taken product by product.
 
     real(z * w) = real(z) real(w) - imag(z) imag(w)        abs(z) = sqrt(real(z)**2 + imag(z)**2)
-    exp(z) = exp(real(z)) (cos(imag(z)) + i sin(imag(z)))
+    real(sum k. z[k]) = sum k. real(z[k])                  exp(z) = exp(real(z)) (cos(imag(z)) + i sin(imag(z)))
 
 So a power spectrum is the same as the square of a modulus, a product with the conjugate, or the squares of both parts,
 and a multiplication by `exp(i t)` is a rotation by the angle t, as rotary embeddings have it in either spelling.
@@ -16,8 +16,10 @@ from hlo_verify.ops.elementwise import product
 from hlo_verify.program.element_types import is_float
 from hlo_verify.terms import algebra
 from hlo_verify.terms.conditions import numbers_of
-from hlo_verify.terms.functions import COMPLEX, EXPONENTIAL, SQRT, real, typed
+from hlo_verify.terms.definitions import unfold
+from hlo_verify.terms.functions import COMPLEX, EXPONENTIAL, LOG, MAXIMUM, MINIMUM, SQRT, real, typed
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Ix, Monomial, Poly, Read, make_poly, of_atom
 
 
@@ -27,10 +29,13 @@ def is_complex(dtype: str) -> bool:
 
 PARTS = tuple(typed(name, ("complex",), "real") for name in ("real", "imag"))
 
-COSINE, SINE = real("cosine"), real("sine")
-
 GIVEN = ("argument", "constant")
 """Tensors whose element types are the modules'."""
+ADDED_UP = ("sum", "term")
+"""Definitions whose parts are what they add up of parts."""
+OF_REAL = (EXPONENTIAL, LOG, SQRT, MAXIMUM, MINIMUM)
+"""Functions that are of real numbers alone, and give real ones."""
+COSINE, SINE = real("cosine"), real("sine")
 
 Parts = tuple[Poly, Poly]
 """A real and an imaginary part."""
@@ -39,6 +44,13 @@ Parts = tuple[Poly, Poly]
 def make_complex(real: Poly, imaginary: Poly) -> Poly:
     """`real + i * imaginary`, of which only the functions below know the parts."""
     return apply(COMPLEX, (real, imaginary))
+
+
+def in_parts(p: Poly, q: Poly) -> list[tuple[Poly, Poly]]:
+    """What is to be equal for two complex numbers to be: their parts. None of what may be no number."""
+    if p.doubt or q.doubt:
+        return []
+    return [(part(p), part(q)) for part in (real_part, imaginary_part)]
 
 
 def real_part(p: Poly) -> Poly:
@@ -71,11 +83,22 @@ def _of_atom(atom: Atom) -> Parts:
     if isinstance(atom, Apply) and atom.function == COMPLEX:
         return atom.args[0], atom.args[1]
     p = of_atom(atom)
-    if isinstance(atom, Apply) and (atom.function.gives == "real" or atom.function == EXPONENTIAL):
+    if _is_real(atom):
         return p, ZERO
-    if isinstance(atom, Ix) or (isinstance(atom, Read) and atom.tensor.kind in GIVEN and is_float(atom.tensor.dtype)):
-        return p, ZERO
+    if isinstance(atom, Read) and atom.tensor.kind in ADDED_UP and atom.tensor.bodies and not atom.doubt:
+        bound, (body,) = unfold(atom)
+        return reduce_sum(bound, real_part(body)), reduce_sum(bound, imaginary_part(body))
     return apply(PARTS[0], (p,)), apply(PARTS[1], (p,))
+
+
+def _is_real(atom: Atom) -> bool:
+    """Whether an atom is a real number, as are functions of real numbers that have laws."""
+    if isinstance(atom, Read):
+        return atom.tensor.kind in GIVEN and is_float(atom.tensor.dtype)
+    if isinstance(atom, Apply):
+        is_part = atom.function.gives == "real" and len(atom.function.takes) == 1
+        return not atom.doubt and (is_part or atom.function in OF_REAL)
+    return isinstance(atom, Ix)
 
 
 def _times(a: Parts, b: Parts) -> Parts:

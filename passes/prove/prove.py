@@ -15,6 +15,7 @@ from itertools import chain
 from hlo_verify.diagnostics import Diagnostic
 from hlo_verify.index.interned import made
 from hlo_verify.meter import TERM
+from hlo_verify.ops.complex_numbers import in_parts, is_complex
 from hlo_verify.ops.induction import Reading, book_of
 from hlo_verify.ops.values import Value
 from hlo_verify.passes.prove.cut_points import Guesses, outside_of_loops
@@ -344,10 +345,18 @@ def open_obligations(
     """The terms of one result that are not seen to be equal, as pairs of found and expected. With `decide`, two terms
     that are not equal by construction are compared case by case; `briefly`, in a few steps."""
     stages, values = outcome.stages, (outcome.wanted[n], outcome.found[n])
+
+    def is_shown(term: Poly, expected: Poly, where: Poly) -> bool:
+        return term is expected or (decide and stages.is_result(term, expected, where, briefly=briefly))
+
+    def is_shown_in_parts(term: Poly, expected: Poly, where: Poly) -> bool:
+        parts = in_parts(term, expected) if is_complex(values[0].type.dtype) else []
+        return bool(parts) and all(is_shown(*each, where) for each in parts)
+
     return [
         (term, expected)
         for term, expected, where in obligations(name, *values, sharding, stages.device)
-        if term is not expected and not (decide and stages.is_result(term, expected, where, briefly=briefly))
+        if not (is_shown(term, expected, where) or is_shown_in_parts(term, expected, where))
     ]
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
@@ -127,3 +128,55 @@ def test_spellings_are_the_same(name: str) -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_other_functions_are_not(name: str) -> None:
     assert verdict(*WRONG[name]) is not Verdict.PROVED
+
+
+E = jnp.exp
+PARTS: dict[str, tuple[Way, Way]] = {
+    "times i": (lambda z: 1j * z, lambda z: lax.complex(-z.imag, z.real)),
+    "a sum": (lambda z: jnp.conj(z.sum()), lambda z: jnp.conj(z).sum()),
+    "a sum of products": (lambda z: jnp.conj((z * z[::-1]).sum()), lambda z: jnp.vdot(z, jnp.conj(z)[::-1])),
+    "a sum of squares": (lambda z: (z * jnp.conj(z)).sum(), lambda z: (z.real**2 + z.imag**2).sum() + 0j),
+    "an exponential": (lambda z: E(1j * z.real), lambda z: lax.complex(jnp.cos(z.real), jnp.sin(z.real))),
+    "an exponential of both": (lambda z: E(z), lambda z: E(z.real) * lax.complex(jnp.cos(z.imag), jnp.sin(z.imag))),
+    "turned twice": (lambda z: z * E(1j * z.real) * E(-2j * z.real), lambda z: z * E(-1j * z.real)),
+}
+OTHERS: dict[str, tuple[Way, Way]] = {
+    "times minus i": (lambda z: 1j * z, lambda z: lax.complex(z.imag, -z.real)),
+    "exchanged": (lambda z: 1j * z, lambda z: lax.complex(z.imag, z.real)),
+    "no conjugate": (lambda z: jnp.conj(z.sum()), lambda z: z.sum()),
+    "the real part alone": (lambda z: z, lambda z: z.real + 0j),
+    "the other part alone": (lambda z: z, lambda z: 1j * z.imag),
+    "turned back": (lambda z: E(1j * z.real), lambda z: E(-1j * z.real)),
+    "of a sum": (lambda z: E(z.sum()), lambda z: E(z).sum()),
+    "of an infinity": (
+        lambda z: E(jnp.where(z.real > 0, jnp.inf, z.real) * 1j) * 0,
+        lambda z: 0 * z,
+    ),
+}
+
+
+def split_verdict(one: Way, other: Way) -> Verdict:
+    shapes = [jax.ShapeDtypeStruct((8, 6), "complex64")]
+    placed = Placed(MESH, P("d"), P("d"), shapes)
+    pair = placed.pair(lambda x: jnp.apply_along_axis(one, 1, x), lambda x: jnp.apply_along_axis(other, 1, x))
+    return hlo_verify.verify(*pair, refute=False).verdict
+
+
+@pytest.mark.usefixtures("prover_alone")
+@pytest.mark.parametrize("name", PARTS)
+def test_numbers_are_the_same_by_their_parts(name: str) -> None:
+    assert split_verdict(*PARTS[name]) is Verdict.PROVED
+
+
+@pytest.mark.usefixtures("prover_alone")
+@pytest.mark.parametrize("name", OTHERS)
+def test_numbers_of_which_a_part_differs_are_not(name: str) -> None:
+    assert split_verdict(*OTHERS[name]) is not Verdict.PROVED
+
+
+@pytest.mark.usefixtures("prover_alone")
+@pytest.mark.parametrize(("reduce", "expected"), [(lax.psum, True), (lax.pmean, False)])
+def test_conjugates_of_what_devices_add_up(reduce: Any, expected: bool) -> None:
+    placed = Placed(MESH, P("d"), P(), [jax.ShapeDtypeStruct((8, 3), "complex64")])
+    pair = placed.pair(lambda z: jnp.conj(z.sum(0)), lambda z: reduce(jnp.conj(z).sum(0), "d"))
+    assert (hlo_verify.verify(*pair, refute=False).verdict is Verdict.PROVED) is expected
