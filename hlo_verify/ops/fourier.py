@@ -3,7 +3,8 @@
     fft v. fft w. x(v, w) at q   at p     =     fft v,w. x(v, w) at p, q     =     fft w. fft v. x(v, w) at p   at q
 
 So a transform along two dimensions is one along each, with the elements handed round in between. Of real numbers, the
-last dimension comes first and half of it is there: such transforms stay what they are.
+last dimension comes first and half of it is there, of a transform like any other; what gives real numbers stays what it
+is. A transform and its inverse along one dimension leave what there was.
 
 All are linear: of a sum they are the sum of those of its terms, over a dimension too, and multiples are taken out.
 """
@@ -37,25 +38,46 @@ def _fft(op: Op, args: list[Value], context: Context) -> list[Value]:
     kind, key = _name(op), tuple((name, str(op.attributes.get(name))) for name in ("fft_type", "fft_length"))
     if 0 in x.shape:
         return [Value(type_, function_of("fft", key, [(x, own)], type_, own))]
-    if kind in COMPLEX:
+    if kind in (*COMPLEX, "RFFT"):
         term = x.term
-        for k in own:
+        for k in reversed(own):
             if x.shape[k] > 1:
-                one = partial(_along, kind, position_var(k, x.shape[k]), type_.dtype)
-                term = _linear(term, [position_var(k, x.shape[k])], one)
+                given, place = position_var(k, x.shape[k]), position_var(k, type_.shape[k])
+                one = partial(_along, "FFT" if kind == "RFFT" else kind, given, place, type_.dtype)
+                term = _linear(term, [given], one)
         return [Value(type_, term)]
 
     def whole(p: Poly) -> Poly:
         return function_of("fft", key, [(Value(x.type, p), own)], type_, own)
 
-    takes_out = kind == "RFFT"  # of complex numbers that give real ones, multiples are real alone
-    return [Value(type_, _linear(x.term, [position_var(k, x.shape[k]) for k in own], whole, takes_out=takes_out))]
+    # of complex numbers that give real ones, multiples are real alone
+    return [Value(type_, _linear(x.term, [position_var(k, x.shape[k]) for k in own], whole, takes_out=False))]
 
 
-def _along(kind: str, place: Var, dtype: str, body: Poly) -> Poly:
-    """The transform along one dimension."""
-    bound = expr.fresh("f", place.size)
-    return _transform(kind, [(bound, expr.of_var(place))], algebra.substitute(body, {place: expr.of_var(bound)}), dtype)
+def _along(kind: str, given: Var, place: Var, dtype: str, body: Poly) -> Poly:
+    """The transform along one dimension, at a place."""
+    bound, at = expr.fresh("f", given.size), expr.of_var(place)
+    body = algebra.substitute(body, {given: expr.of_var(bound)})
+    left = _undone(body.atom, kind, bound, at, dtype)
+    return _transform(kind, [(bound, at)], body, dtype) if left is None else left
+
+
+def _undone(atom: Atom | None, kind: str, bound: Var, place: Index, dtype: str) -> Poly | None:
+    """What is left of a transform whose inverse is taken along one of its dimensions; None where it is none, or is of
+    what may be no number."""
+    if not isinstance(atom, Read) or atom.tensor.kind != "fft" or atom.doubt or atom.tensor.seal is not None:
+        return None
+    at, inner = atom.indices[len(atom.tensor.params) :], dict(atom.tensor.attributes[0])["fft_type"]
+    along = [n for n, e in enumerate(at) if bound in e.free]
+    if {kind, inner} != set(COMPLEX) or len(along) != 1 or at[along[0]] is not expr.of_var(bound):
+        return None
+    own, (body,) = unfold(atom)
+    n = along[0]
+    if own[n].size != bound.size or bound in body.free:
+        return None
+    body = algebra.substitute(body, {own[n]: place})
+    others = [(v, e) for k, (v, e) in enumerate(zip(own, at, strict=True)) if k != n]
+    return _transform(inner, others, body, dtype) if others else body
 
 
 def _linear(p: Poly, own: Collection[Var], transform: Callable[[Poly], Poly], *, takes_out: bool = True) -> Poly:

@@ -159,3 +159,51 @@ def test_transforms_of_sums_over_devices() -> None:
     ):
         found = hlo_verify.verify(*placed.pair(lambda x: fft(x.sum(0)), local), refute=False).verdict
         assert (found is Verdict.PROVED) == expected
+
+
+def flipped(x: jax.Array) -> jax.Array:
+    return x[:, ::-1]
+
+
+REAL: dict[str, tuple[Function, Function, Function]] = {
+    "half of it": (jnp.fft.rfft, lambda x: fft(x)[:, :4], lambda x: fft(x)[:, 1:5]),
+    "the first half": (jnp.fft.rfft, lambda x: fft(x)[:, :4], lambda x: fft(x)[:, 3:7]),
+    "turned round": (lambda x: jnp.fft.rfft(flipped(x)), lambda x: fft(flipped(x))[:, :4], lambda x: fft(x)[:, :4]),
+    "of two dimensions": (
+        jnp.fft.rfft2,
+        lambda x: handed(fft(handed(jnp.pad(jnp.fft.rfft(x), ((0, 0), (0, 4))), 1, 0), axis=0), 0, 1)[:, :4],
+        lambda x: fft(jnp.fft.rfft(x), axis=1),
+    ),
+    "and back": (lambda x: x + 0j, lambda x: ifft(fft(x)), lambda x: fft(fft(x))),
+    "the inverse first": (lambda x: x + 0j, lambda x: fft(ifft(x)), lambda x: 7 * fft(ifft(x))),
+    "twice and back": (fft, lambda x: ifft(fft(fft(x))), lambda x: ifft(fft(fft(x)), axis=0)),
+    "one of two": (
+        lambda x: fft(x[:, :, None] * jnp.arange(7.0), axis=1),
+        lambda x: ifft(jnp.fft.fft2(x[:, :, None] * jnp.arange(7.0)), axis=2),
+        lambda x: ifft(jnp.fft.fft2(x[:, :, None] * jnp.arange(7.0)), axis=1),
+    ),
+    "filtered": (
+        lambda x: 2 * x + 0j,
+        lambda x: ifft(2 * fft(x)),
+        lambda x: ifft(fft(x) * jnp.arange(7)),
+    ),
+    "back from the other end": (lambda x: x + 0j, lambda x: ifft(fft(x)), lambda x: ifft(flipped(fft(x)))),
+    "a part of it": (lambda x: x[:, :4] + 0j, lambda x: ifft(fft(x))[:, :4], lambda x: ifft(fft(x)[:, :4])),
+}
+
+
+@pytest.mark.usefixtures("prover_alone")
+@pytest.mark.parametrize("name", REAL)
+def test_transforms_of_real_numbers_and_back(name: str) -> None:
+    whole, right, wrong = REAL[name]
+    placed = Placed(MESH, (P("x"),), P("x"), [jax.ShapeDtypeStruct((16, 7), "float32")])
+    assert hlo_verify.verify(*placed.pair(whole, right), refute=False).verdict is Verdict.PROVED
+    assert hlo_verify.verify(*placed.pair(whole, wrong), refute=False).verdict is not Verdict.PROVED
+
+
+@pytest.mark.usefixtures("prover_alone")
+def test_what_may_be_no_number_is_not_what_is_left() -> None:
+    """One element that is none makes all of a row none."""
+    placed = Placed(MESH, (P("x"),), P("x"), [jax.ShapeDtypeStruct((16, 7), "float32")])
+    pair = placed.pair(lambda x: jnp.log(x) + 0j, lambda x: ifft(fft(jnp.log(x))))
+    assert hlo_verify.verify(*pair, refute=False).verdict is not Verdict.PROVED
