@@ -18,12 +18,21 @@ from functools import partial, reduce
 from math import prod
 from typing import TYPE_CHECKING
 
-from hlo_verify.equality import decided_places, known_numbers, multisets, of_functions, settling, thresholds
+from hlo_verify.equality import (
+    decided_places,
+    few_candidates,
+    few_integers,
+    known_numbers,
+    multisets,
+    of_functions,
+    settling,
+    thresholds,
+)
 from hlo_verify.equality.aligned_sums import Part, as_one_sum, infinite_beside, sum_of
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.greatest_sums import same_greatest_sum
 from hlo_verify.equality.opening import computed_with, opened, without_common_sums, without_name
-from hlo_verify.equality.pieces_of_forms import is_within, pieces_between, truth_on, variable_on, without_clamp
+from hlo_verify.equality.pieces_of_forms import in_case, is_within, pieces_between, truth_on, variable_on
 from hlo_verify.equality.prefixes import by_parts
 from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open
 from hlo_verify.equality.quotients import same_quotients
@@ -104,7 +113,7 @@ def _equal_somehow(found: Poly, expected: Poly, inside: Poly, effort: Effort) ->
 
 
 def _vanishes_somehow(p: Poly, effort: Effort) -> bool:
-    ways = vanishes, _vanishes_for_each, _vanishes_written_out, _vanishes_by_parts
+    ways = vanishes, _vanishes_for_each, _vanishes_written_out, _vanishes_by_parts, _vanishes_by_truths
     return any(way(p, effort) for way in ways)
 
 
@@ -170,6 +179,26 @@ def _vanishes_by_parts(p: Poly, effort: Effort) -> bool:
     """Whether a term is 0 because sums up to a place are those of earlier parts and of a part's own elements."""
     parts = by_parts(opened(p)) if effort.left > 0 else None
     return parts is not None and vanishes(parts, effort)
+
+
+def _vanishes_by_truths(p: Poly, effort: Effort) -> bool:
+    """Whether a term is 0 because extrema, indices of best elements and conditions on counts ask the same of the same
+    truth values."""
+    if effort.left <= 0:
+        return False
+    p = opened(p)
+    told = few_candidates.told_apart(p)
+    if told is not None and (vanishes(told, effort) or _vanishes_by_truths(told, effort)):
+        return True
+    stepped = few_integers.in_steps(p)
+    if stepped is not None and (vanishes(stepped, effort) or _vanishes_by_parts(stepped, effort)):
+        return True
+
+    def is_zero(rest: Poly) -> bool:
+        return not differs_somewhere(rest) and (vanishes(rest, effort) or _vanishes_written_out(rest, effort))
+
+    fewer = few_integers.with_truths_for_counts(p if stepped is None else stepped, is_zero)
+    return fewer is not None and (vanishes(fewer, effort) or _vanishes_by_parts(fewer, effort))
 
 
 def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
@@ -288,7 +317,7 @@ def _cancels(p: Poly, state: _Split) -> bool:
     representatives: list[Index] = []
     merged: dict[Index, Index] = {}
     for e in found:
-        own = without_clamp(e, partial(state.is_always, e)) or e
+        own = in_case(e, partial(state.is_always, e), state.pieces.values())
         for other in representatives:
             if integers.effort.left <= 0:
                 return False

@@ -29,7 +29,7 @@ MOST = 4
 def with_one_for_two(p: Poly, is_zero: Callable[[Poly], bool]) -> Poly | None:
     """A term with one integer in the place of another that it equals; None where no two are seen to be equal."""
     found = dict.fromkeys(_less_constant(e) for a in atoms(p) if isinstance(a, Guard | Read) for e in indices(a))
-    wholes = {e: whole for e in found if (whole := _whole(e)) is not None}
+    wholes = {e: whole for e in found if (whole := counted(e)) is not None}
     if 1 < len(wholes) <= MOST:
         for one, other in combinations(wholes, 2):
             if one.free == other.free and _are_one(wholes[one], wholes[other], is_zero):
@@ -59,7 +59,7 @@ def _clamp(part: Digit | Opaque) -> tuple[tuple[int | None, int | None], Poly] |
     if not isinstance(part, Opaque) or part.operator != "clamp":
         return None
     (inner,), (lo, hi) = part.exprs, part.args
-    whole = _whole(inner)
+    whole = counted(inner)
     reached = None if lo <= inner.lo else lo, None if hi >= inner.hi else hi
     return None if whole is None else (reached, whole)
 
@@ -80,15 +80,16 @@ def _spelled(p: Poly) -> Iterator[Poly]:
         yield parts
 
 
-def _whole(e: Index) -> Poly | None:
-    """An index expression with counts in it as a term; None where it has none, or something that may wrap."""
+def counted(e: Index) -> Poly | None:
+    """An index expression with counts in it as a term, without its constant; None where it has none, or something that
+    may wrap."""
     total, counts = ZERO, 0
     for part, c in e.items:
         own = algebra.of_index(expr.of_atom(part))
         if isinstance(part, Opaque) and part.operator == "value" and own_value(part) is None:
             own = value_of(part)
-            counted = None if own.atom is None else range_of_count(own.atom)
-            if counted is None or counted[0] < part.lo or counted[1] > part.hi:
+            known = None if own.atom is None else range_of_count(own.atom)
+            if known is None or known[0] < part.lo or known[1] > part.hi:
                 return None
             counts += 1
         total = algebra.add(total, algebra.scale(own, c))

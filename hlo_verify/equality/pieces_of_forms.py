@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 
 from hlo_verify.index import expr
@@ -43,6 +43,17 @@ def is_within(piece: Guard, g: Guard) -> bool:
     """Whether a guard holds on all of a piece, which no end of it divides."""
     above = g.lo is None or (piece.lo is not None and piece.lo >= g.lo)
     return above and (g.hi is None or (piece.hi is not None and piece.hi <= g.hi))
+
+
+def in_case(e: Index, is_always: Callable[[Index], bool], pieces: Iterable[Guard]) -> Index:
+    """An index expression as what it is wherever some conditions hold: without a clamp, and as its value where one of
+    their pieces leaves it only that."""
+    e = without_clamp(e, is_always) or e
+    for piece in pieces:
+        ahead = expr.subtract(e, piece.form)
+        if piece.lo is not None and piece.lo == piece.hi and not ahead.items:
+            return expr.constant(piece.lo + ahead.const)
+    return e
 
 
 def without_clamp(e: Index, is_always: Callable[[Index], bool]) -> Index | None:
