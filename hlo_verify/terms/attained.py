@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import reduce
 
 from hlo_verify.index.expr import Var
 from hlo_verify.memory import once_a_session
@@ -49,22 +50,33 @@ def counts_the_best(p: Poly, *, of_numbers: bool = False) -> bool:
 def _counts_each(p: Poly, function: Function, scaled: Poly) -> bool:
     """Whether among the addends of a term are those that a count of elements is which are the best one, times a number,
     under the conditions under which they are elements: none is left over then that is counted less often."""
+    counts = _counts(function, scaled)
+    if counts is None:
+        return False
+    left = reduce(difference, counts, p)
+    return _is_never_negative(left)
+
+
+@once_a_session
+def _counts(function: Function, scaled: Poly) -> tuple[Poly, ...] | None:
+    """How many elements of a tensor are its best one, times a number, under each condition under which they are
+    elements; None where they may be no numbers. It is asked of many terms that are divided by such a count."""
     from hlo_verify.terms.definitions import unfold
     from hlo_verify.terms.laws import apply
     from hlo_verify.terms.products import multiply
     from hlo_verify.terms.sums import reduce_sum
 
     if scaled.doubt & (UNDEFINED if function == EQUAL else INFINITE | UNDEFINED):
-        return False
+        return None
     ((((atom, _),), c),) = scaled.items
     assert isinstance(atom, Read)
     bound, (body,) = unfold(atom)
-    left = p
+    counts: list[Poly] = []
     for on, part in _cases(ONE, body):
         element = scale(part, c)
         sides = (scaled, element) if function == EQUAL else (difference(scaled, element),)
-        left = difference(left, reduce_sum(bound, multiply(on, apply(function, sides))))
-    return _is_never_negative(left)
+        counts.append(reduce_sum(bound, multiply(on, apply(function, sides))))
+    return tuple(counts)
 
 
 def _is_never_negative(p: Poly) -> bool:

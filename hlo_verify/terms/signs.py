@@ -208,13 +208,21 @@ def _of_read(atom: Read) -> int:
     if source.kind in ("max", "min") and not _is_infinite(atom):
         found &= REAL  # of what some infinities mask
     if found == ZERO | POSITIVE and source.kind == "sum":
-        from hlo_verify.terms.somewhere import is_positive_somewhere  # made of terms, whose signs it asks for
-
-        somewhere = _somewhere()
-        if atom not in somewhere:
-            somewhere[atom] = is_positive_somewhere(atom)
-        return POSITIVE if somewhere[atom] else found
+        return POSITIVE if _is_positive_somewhere(atom) else found
     return found
+
+
+def _is_positive_somewhere(atom: Read) -> bool:
+    """Whether a sum is positive, which is asked once for all places that it is read at."""
+    from hlo_verify.terms.somewhere import at_own_places, has_conditions, is_positive_somewhere  # made of terms
+
+    known = _somewhere()
+    if atom not in known:
+        asked = at_own_places(atom) if has_conditions(atom) else None
+        if asked is not None and asked not in known:
+            known[asked] = is_positive_somewhere(asked)
+        known[atom] = asked is not None and known[asked]
+    return known[atom]
 
 
 def _of_elements(source: Tensor) -> int:
