@@ -309,19 +309,22 @@ def faintly(seen: Mapping[int, Difference]) -> set[int]:
 
 
 def _are_both_zero(apart: Difference, dtype: str) -> bool:
-    """Whether two values that differ are less than half of the least number that a type has, and rounded to 0."""
-    if not is_float(dtype):
+    """Whether two values differ by what is less than half of the least number that a type has in either of them, and
+    rounded to 0; of complex numbers, part by part."""
+    kind = dtype.removeprefix("complex<").removesuffix(">")
+    if not is_float(kind):
         return False
-    least = float(finfo(dtype).smallest_subnormal)
-    return all(abs(value) < least / 2 for value in (apart.expected, apart.found))
+    least = float(finfo(kind).smallest_subnormal)
+    parts = ((getattr(value, part) for value in (apart.expected, apart.found)) for part in ("real", "imag"))
+    return all(a == b or (abs(a) < least / 2 and abs(b) < least / 2) for a, b in parts)
 
 
 def _is_clear(apart: Difference, least: float) -> bool:
     """Whether values differ by more than that fraction of them, and not as integers, which a rounding moves by one."""
     if not math.isfinite(apart.size):
         return True
-    is_float = isinstance(apart.expected, np.inexact)
-    return is_float and apart.size > least * max(abs(apart.expected), abs(apart.found))
+    is_inexact = isinstance(apart.expected, np.inexact)
+    return is_inexact and apart.size > least * max(abs(apart.expected), abs(apart.found))
 
 
 def enclosed(blocks: Blocks, real: np.dtype[Any]) -> Blocks:

@@ -22,7 +22,7 @@ from hlo_verify.program.pair import Pair, pair_of
 from hlo_verify.report import Verdict
 from hlo_verify.session import Session
 from tests.support.bodies import body, pair
-from tests.support.pairs import elementwise
+from tests.support.pairs import REPLICATED, elementwise, module, on
 
 LOGISTIC = "%s = logistic %x"
 EQUAL = {
@@ -271,6 +271,24 @@ def test_what_is_0_in_its_type_differs_from_nothing(kind: str, digits: int, diff
     found = hlo_verify.verify(*elementwise(kind, shrunk, nothing))
     assert found.verdict is (Verdict.REFUTED if differs else Verdict.UNKNOWN)
     assert differs or "too small for its type" in str(found)
+
+
+@pytest.mark.parametrize(("digits", "differs"), [(30, False), (1, True)])
+def test_complex_numbers_differ_by_part(digits: int, differs: bool) -> None:
+    """The imaginary part is the same in both, and the real one too small for the type, or not."""
+
+    def made(real: str) -> str:
+        lines = ("%x: tensor<8xf32>", "tensor<8xcomplex<f32>>")
+        ops = f"""
+    %c = stablehlo.constant dense<1.0e-{digits}> : tensor<8xf32>
+    %a = stablehlo.multiply %x, %c : tensor<8xf32>
+    %b = stablehlo.{real} : tensor<8xf32>
+    %y = stablehlo.complex %b, %x : tensor<8xcomplex<f32>>
+    return %y : tensor<8xcomplex<f32>>"""
+        return module(lines[0] + f" {on(REPLICATED)}", lines[1] + f" {on(REPLICATED)}", ops, 1)
+
+    found = hlo_verify.verify(made("multiply %a, %c"), made("subtract %x, %x"))
+    assert found.verdict is (Verdict.REFUTED if differs else Verdict.UNKNOWN)
 
 
 def test_a_nan_differs_from_0() -> None:
