@@ -112,6 +112,9 @@ _FEW_BITS = 12
 DIGITS = 60
 """So many digits of an irrational number stand for all: what is compared with it is a rounding to 53 bits at most."""
 
+MOST_ROUNDINGS = 6
+"""No number that is written down is farther off what it stands for: three units in its last place."""
+
 _SIGNS = {"multiply": "*", "divide": "/", "add": "+", "subtract": "-"}
 
 
@@ -121,9 +124,11 @@ def is_near(found: Computed) -> bool:
 
 
 def is_within(found: Computed, roundings: int) -> bool:
+    """Whether a number is its exact value but for so many roundings, of which few count: one way or other to compute it
+    by many operations leads to any number close by."""
     unit = Fraction(float(finfo(found.dtype).eps))
     error = abs(Fraction(float(found.rounded)) - found.exact)
-    return error <= roundings * unit / 2 * abs(found.exact)
+    return error <= min(roundings, MOST_ROUNDINGS) * unit / 2 * abs(found.exact)
 
 
 def as_written(found: Computed, number: Key) -> Computed | None:

@@ -26,7 +26,7 @@ from hlo_verify.evaluate.signs import other_choices
 from hlo_verify.evaluate.state import WEIGHTS, Instead
 from hlo_verify.passes.refute.literals import CLEARLY, Literals, literals_of
 from hlo_verify.passes.refute.trial import Inputs, Trial, beyond_noise, local_arguments, within_rounding
-from hlo_verify.program.element_types import finfo, is_float
+from hlo_verify.program.element_types import exponent_bits, finfo, is_float
 from hlo_verify.program.ir import Name
 from hlo_verify.program.pair import Pair
 from hlo_verify.session import Session
@@ -308,15 +308,20 @@ def faintly(seen: Mapping[int, Difference]) -> set[int]:
     return {n for n, apart in seen.items() if not _is_clear(apart, NEARLY * CLEARLY)}
 
 
+FLUSHED = 8
+"""Types with so many bits for the exponent have numbers that are small enough: machines have 0 for smaller ones."""
+
+
 def _are_both_zero(apart: Difference, dtype: str) -> bool:
-    """Whether two values differ by what is less than half of the least number that a type has in either of them, and
-    rounded to 0; of complex numbers, part by part."""
+    """Whether two values differ by what a machine has 0 for in either of them; of complex numbers, part by part."""
     kind = dtype.removeprefix("complex<").removesuffix(">")
     if not is_float(kind):
         return False
-    least = float(finfo(kind).smallest_subnormal)
+    limits = finfo(kind)
+    is_flushed = exponent_bits(kind) >= FLUSHED
+    least = float(limits.smallest_normal) if is_flushed else float(limits.smallest_subnormal) / 2
     parts = ((getattr(value, part) for value in (apart.expected, apart.found)) for part in ("real", "imag"))
-    return all(a == b or (abs(a) < least / 2 and abs(b) < least / 2) for a, b in parts)
+    return all(a == b or (abs(a) < least and abs(b) < least) for a, b in parts)
 
 
 def _is_clear(apart: Difference, least: float) -> bool:

@@ -98,3 +98,13 @@ def test_spellings_with_roots(name: str) -> None:
     local = jax.shard_map(part, mesh=MESH, in_specs=P("d"), out_specs=P("d"))
     found = hlo_verify.check(whole, local, jax.ShapeDtypeStruct((8,), jnp.float32), refute=False)
     assert (found.verdict is Verdict.PROVED) is not name.startswith("other"), found
+
+
+@pytest.mark.parametrize("size", [2, 8, 32, 128])
+@pytest.mark.parametrize(("units", "expected"), [(0, Verdict.PROVED), (5, Verdict.UNKNOWN), (12, Verdict.UNKNOWN)])
+def test_a_root_is_off_by_few_units(size: int, units: int, expected: Verdict) -> None:
+    """However many operations would round it so: `sqrt(2)` multiplied by itself seven times is off by 12."""
+    root = (np.float32(size**0.5).view(np.int32) + np.int32(units)).view(np.float32)
+    given = jax.ShapeDtypeStruct((8,), jnp.float32)
+    mapped = jax.shard_map(lambda x: x * np.float32(size**-0.5), mesh=MESH, in_specs=P("d"), out_specs=P("d"))
+    assert hlo_verify.check(lambda x: x / root, mapped, given, refute=False).verdict is expected
