@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import pytest
 from jax import lax
-from jax.sharding import AbstractMesh
+from jax.sharding import AbstractMesh, AxisType
 from jax.sharding import PartitionSpec as P
 
 import hlo_verify
@@ -17,7 +17,7 @@ from hlo_verify import Verdict
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.prove.complements import complements
 
-MESH = AbstractMesh((4,), ("d",))
+MESH = AbstractMesh((4,), ("d",), axis_types=(AxisType.Auto,))
 SIZE = 12
 Left = Callable[[Any], Any]
 
