@@ -92,6 +92,7 @@ NO_LIMITS = {
     "confirm.NEARLY": "what may be noise",
     "confirm.STUCK": "stands for no number",
     "constant_values.DIGITS": "how exactly an irrational number is computed",
+    "constant_values.MOST_ROUNDINGS": "how far off a number may be written down",
     "constants.FLOAT_BOUND": "integers that are floats of 64 bits",
     "constants.TABLE_BOUND": "integers that fit into 64 bits",
     "control.SHORT": "which of two ways is gone with a loop",
@@ -221,9 +222,8 @@ def _is_number(node: ast.expr) -> bool:
     if isinstance(node, ast.Tuple):
         return all(map(_is_number, node.elts))
     parts = [part for part in ast.walk(node) if isinstance(part, ast.expr)]
-    constants = [part.value for part in parts if isinstance(part, ast.Constant)]
-    others = (part for part in parts if not isinstance(part, ast.Constant | ast.BinOp | ast.UnaryOp))
-    return not any(others) and all(isinstance(value, int | float) for value in constants)
+    are_numbers = all(isinstance(part.value, int | float) for part in parts if isinstance(part, ast.Constant))
+    return are_numbers and all(isinstance(part, ast.Constant | ast.BinOp | ast.UnaryOp) for part in parts)
 
 
 @pytest.mark.parametrize(

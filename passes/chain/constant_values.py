@@ -118,11 +118,6 @@ MOST_ROUNDINGS = 6
 _SIGNS = {"multiply": "*", "divide": "/", "add": "+", "subtract": "-"}
 
 
-def is_near(found: Computed) -> bool:
-    """Whether a number is its exact value, but for a rounding for each operation."""
-    return is_within(found, found.roundings)
-
-
 def is_within(found: Computed, roundings: int) -> bool:
     """Whether a number is its exact value but for so many roundings, of which few count: one way or other to compute it
     by many operations leads to any number close by."""

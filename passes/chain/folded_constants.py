@@ -29,7 +29,7 @@ from hlo_verify.passes.chain.constant_values import (
     as_written,
     computed,
     inverses,
-    is_near,
+    is_within,
     joined,
     literal,
     logarithms,
@@ -174,7 +174,7 @@ class Folded:
             self._else.update((number, other) for other in islice(others, 1))
 
     def _take(self, found: Computed, wanted: set[Key], *, is_so: bool = False) -> None:
-        if found.key in wanted and _is_made(found) and (is_so or is_near(found)):
+        if found.key in wanted and _is_made(found) and (is_so or is_within(found, found.roundings)):
             wanted.remove(found.key)
             self._made[found.key] = found
             if found.is_rounded:  # else it is what it says

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 
 from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.ir import Function, Module, Name, Op
-from hlo_verify.program.op_families import KEEPS_SPLATS, REGION, SLICES
+from hlo_verify.program.op_families import FORWARDS, KEEPS_SPLATS, REGION, SLICES
 from hlo_verify.program.preconditions import assumed
 
 _REAL = frozenset({"f16", "bf16", "f32", "f64"})
-_MOVES = KEEPS_SPLATS | SLICES | {"transpose", "reverse", "all_gather", "collective_permute"}
+_MOVES = FORWARDS | KEEPS_SPLATS | SLICES | {"reverse", "all_gather"}
 
 
 @dataclass(slots=True)

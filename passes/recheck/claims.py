@@ -9,6 +9,7 @@ from functools import partial
 from math import prod
 
 from hlo_verify.index.expr import Opaque, Var
+from hlo_verify.ops.bits import JOINS
 from hlo_verify.ops.values import Context, Value, position_var
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.recheck.loop_claims import induction
@@ -190,7 +191,7 @@ def _branch(index: Value, outcomes: Sequence[Value]) -> Side:
 def _is_by_name(atom: Apply, op: Op, operands: Sequence[Value]) -> bool:
     """Whether a result is a function of the operands of which nothing is known but its name. A product that is not
     multiplied out is a product, and integers whose bits are joined may be others than the operands."""
-    if op.name in ("and", "or", "xor") and {*atom.args} != {value.term for value in operands}:
+    if op.name in JOINS and {*atom.args} != {value.term for value in operands}:
         return False
     return atom.function.name == op.name and not atom.function.is_name and atom.function != MULTIPLY
 

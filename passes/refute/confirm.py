@@ -308,17 +308,14 @@ def faintly(seen: Mapping[int, Difference]) -> set[int]:
     return {n for n, apart in seen.items() if not _is_clear(apart, NEARLY * CLEARLY)}
 
 
-FLUSHED = 8
-"""Types with so many bits for the exponent have numbers that are small enough: machines have 0 for smaller ones."""
-
-
 def _are_both_zero(apart: Difference, dtype: str) -> bool:
-    """Whether two values differ by what a machine has 0 for in either of them; of complex numbers, part by part."""
+    """Whether two values differ by what a machine has 0 for in either of them; of complex numbers, part by part. Types
+    with more bits for the exponent than f16 have numbers that are small enough, and 0 for what is below normal ones."""
     kind = dtype.removeprefix("complex<").removesuffix(">")
     if not is_float(kind):
         return False
     limits = finfo(kind)
-    is_flushed = exponent_bits(kind) >= FLUSHED
+    is_flushed = exponent_bits(kind) > exponent_bits("f16")
     least = float(limits.smallest_normal) if is_flushed else float(limits.smallest_subnormal) / 2
     parts = ((getattr(value, part) for value in (apart.expected, apart.found)) for part in ("real", "imag"))
     return all(a == b or (abs(a) < least and abs(b) < least) for a, b in parts)

@@ -27,8 +27,15 @@ COSTLY = Path(__file__).parent.parent / "costly.txt"
 COSTS = 1.0
 """Seconds of a processor, its children's too, from which on a test is costly."""
 
-ALWAYS = ("tests/test_fixtures.py", "tests/test_examples.py", "tests/test_soundness")
-"""How the names begin of those that run whatever they cost: what users rely on first."""
+ALWAYS = (
+    "tests/test_fixtures.py",
+    "tests/test_examples.py",
+    "tests/test_soundness",
+    "tests/test_layers.py",
+    "tests/test_limits.py",
+    "tests/program/test_operations.py",
+)
+"""How the names begin of those that run whatever they cost: what users rely on first, and how the code is laid out."""
 
 
 @dataclass(frozen=True, slots=True)
