@@ -7,20 +7,25 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax import lax
+from jax.sharding import AbstractMesh, AxisType
+from jax.sharding import PartitionSpec as P
 
 from hlo_verify.jaxlib_api import make_context, parse_module
 from hlo_verify.passes.load.load import load
 from hlo_verify.program.sharding import parse_hlo_sharding
-from hlo_verify.xla.execute import Executor
-from tools.mutate import cases, mlir
+from hlo_verify.xla.execute import Executor, Shards
+from tools.mutate import cases, mlir, recording
 from tools.mutate.campaign import Campaign, Line, Options, Record, named, read_records, surprise
 from tools.mutate.cases import Case
 from tools.mutate.mutant import Mutant, lines, mutate
 from tools.mutate.operators import OPERATORS, Operator
 from tools.mutate.table import distinct, render
-from tools.mutate.truth import Judge, Outcome, Truth, cut, distance
+from tools.mutate.truth import Judge, Outcome, Truth, cut, distance, starts
 from tools.mutate.worker import Worker
 
 FIXTURES = ("mlp_tp", "embedding_gather_scatter", "shardmap_fsdp")
@@ -193,19 +198,39 @@ def test_the_truth_of_a_good_module_and_a_bad_one(name: str, cache: Path, many: 
     assert judge.judge(b"no module").truth is Truth.INVALID
 
 
+def test_pairs_by_hand_are_kept_without_shardings(tmp_path: Path, many: Executor) -> None:
+    """Where results lie is what XLA says: neither module does. What nobody distributed is not kept."""
+    mesh = AbstractMesh((8,), ("x",), axis_types=(AxisType.Auto,))
+    given = jax.ShapeDtypeStruct((16, 2), jnp.float32)
+    whole = jax.jit(lambda x: 2.0 * x.sum(0)).trace(given)
+    parts = jax.shard_map(
+        lambda x: lax.psum(2.0 * x.sum(0), "x"), mesh=mesh, in_specs=P("x"), out_specs=P(), check_vma=False
+    )
+    recording.keep(tmp_path, "test_sums", whole, jax.jit(parts).trace(given))
+    recording.keep(tmp_path, "test_sums", whole, whole)
+    (name,) = cases.kept(tmp_path)
+    case = cases.read_case(tmp_path, name)
+    assert name.startswith("sums-") and case.mesh == (8,)
+    judge = Judge(case, many)
+    assert judge.judge(case.partitioned).truth is Truth.EQUAL
+    wrong = mutate(case, (0,), [o for o in OPERATORS if o.name == "drop collective"])
+    assert wrong is not None
+    assert judge.judge(wrong.module).truth is Truth.DIFFERS
+
+
 def test_distances_are_of_the_worst_device() -> None:
     sharding = parse_hlo_sharding("{devices=[2,1,2]<=[4] last_tile_dim_replicate}", 2, 4)
     assert sharding is not None and not isinstance(sharding, tuple)
     whole = np.arange(8.0).reshape(4, 2)
-    shards = cut(whole, sharding)
-    assert shards.shape == (4, 2, 2)
-    assert distance(whole, shards, sharding) == 0
-    shards[3, 1, 1] += 0.7
-    assert distance(whole, shards, sharding) == pytest.approx(0.1)
-    shards[3, 1, 1] = np.nan
-    assert distance(whole, shards, sharding) == np.inf
-    whole[3, 1] = shards[3, 1, 1] = shards[2, 1, 1] = np.inf
-    assert distance(whole, shards, sharding) == 0
+    shards = Shards(values := cut(whole, sharding), starts(sharding, values))
+    assert values.shape == (4, 2, 2)
+    assert distance(whole, shards) == 0
+    values[3, 1, 1] += 0.7
+    assert distance(whole, shards) == pytest.approx(0.1)
+    values[3, 1, 1] = np.nan
+    assert distance(whole, shards) == np.inf
+    whole[3, 1] = values[3, 1, 1] = values[2, 1, 1] = np.inf
+    assert distance(whole, shards) == 0
 
 
 # The campaign

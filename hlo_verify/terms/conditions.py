@@ -20,9 +20,18 @@ SIDE = "side"
 Bound = int | None
 
 
+Split = tuple[tuple[Atom, ...], Monomial, Number]
+"""A product: its factors that are conditions, the others, and its coefficient."""
+
+
 def numbers_of(mono: Monomial) -> Monomial:
     """The factors of a product that are no conditions."""
     return tuple(item for item in mono if not item[0].boolean)
+
+
+def split(items: Iterable[tuple[Monomial, Number]]) -> list[Split]:
+    """Products as they are looked at case by case."""
+    return [(tuple(atom for atom, _ in mono if atom.boolean), numbers_of(mono), c) for mono, c in items]
 
 
 def by_numbers(p: Poly) -> dict[Monomial, dict[Monomial, Number]]:
@@ -40,12 +49,15 @@ class Case:
     pieces: dict[Index, tuple[Bound, Bound]]
     truths: dict[Atom, bool]
 
-    def coefficients(self, items: Sequence[tuple[Monomial, Number]]) -> dict[Monomial, Number]:
+    def coefficients(self, items: Iterable[tuple[Monomial, Number]]) -> dict[Monomial, Number]:
         """What is computed in this case: products without conditions, each with its coefficient."""
+        return self.computed(split(items))
+
+    def computed(self, items: Iterable[Split]) -> dict[Monomial, Number]:
+        """The same of products that are split, which for many cases is done once."""
         found: dict[Monomial, Number] = {}
-        for mono, c in items:
-            if all(self.holds(atom) for atom, _ in mono if atom.boolean):
-                numbers = numbers_of(mono)
+        for conditions, numbers, c in items:
+            if all(map(self.holds, conditions)):
                 found[numbers] = found.get(numbers, 0) + c
         return {mono: c for mono, c in found.items() if c}
 

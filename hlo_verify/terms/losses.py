@@ -19,7 +19,7 @@ from hlo_verify.index.expr import Var
 from hlo_verify.limits import allows
 from hlo_verify.terms import guards
 from hlo_verify.terms.addition import build
-from hlo_verify.terms.conditions import Case, Conditions, by_numbers, numbers_of
+from hlo_verify.terms.conditions import Case, Conditions, Split, by_numbers, numbers_of, split
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import ZERO_TIMES
 from hlo_verify.terms.machine import as_index
@@ -51,8 +51,9 @@ def checked(result: Poly, *operands: Poly, added: bool = False) -> Poly:
     if not allows("told_apart", conditions.count):
         return _unknown(result)
     lost: dict[Atom, list[Case]] = {}
+    before, after = [split(part) for part in parts], split(kept)
     for case in conditions.cases():
-        for atom in _lost(parts, kept, case, added):
+        for atom in _lost(before, after, case, added):
             lost.setdefault(atom, []).append(case)
     if not lost and len(kept) == sum(1 for _ in _computed(result)):
         return result
@@ -82,11 +83,12 @@ def selected_by(p: Poly, bound: Collection[Var] | None = None, among: Collection
     if not allows("told_apart", outer.count * inner.count):
         return doubtful(p) if among is None else doubtful(p).intersection(among)
     found: set[Atom] = set()
+    products = split(items)
     for around in outer.cases():
         seen = []
         for case in inner.cases():
             both = Case({**around.pieces, **case.pieces}, {**around.truths, **case.truths})
-            seen.append({atom for mono in both.coefficients(items) for atom in _doubtful(mono)})
+            seen.append({atom for mono in both.computed(products) for atom in _doubtful(mono)})
         every = set[Atom]().union(*seen)
         asked = every - found if among is None else every.intersection(among) - found
         for here in seen:
@@ -181,14 +183,14 @@ def _keeps_all(result: Poly, operands: Sequence[Poly]) -> bool:
 
 
 def _lost(
-    parts: Sequence[Sequence[tuple[Monomial, Number]]],
-    kept: Sequence[tuple[Monomial, Number]],
+    parts: Sequence[Sequence[Split]],
+    kept: Sequence[Split],
     case: Case,
     added: bool,
 ) -> set[Atom]:
     """What the operands compute with in a case, may be no number, and is not seen to be one if the result is."""
-    before = [case.coefficients(part) for part in parts]
-    after = case.coefficients(kept)
+    before = [case.computed(part) for part in parts]
+    after = case.computed(kept)
     there = {atom for mono in after for atom in _doubtful(mono)}
     gone = {atom for part in before for mono in part for atom in _doubtful(mono)} - there
     gone |= {

@@ -103,11 +103,12 @@ def _found(p: Poly) -> int:
     if known is not None:
         return _of_values(known)
     if len(p.items) > 1 and any(atom.boolean for mono, _ in p.items for atom, _ in mono):
-        from hlo_verify.terms.conditions import Conditions  # made of terms
+        from hlo_verify.terms.conditions import Conditions, split  # made of terms
 
         conditions = Conditions.of([item for item in mono if item[0].boolean] for mono, _ in p.items)
         if allows("sign_cases", conditions.count):
-            return reduce(or_, (_of_sum(case.coefficients(p.items).items()) for case in conditions.cases()), 0)
+            products = split(p.items)
+            return reduce(or_, (_of_sum(case.computed(products).items()) for case in conditions.cases()), 0)
     return _of_sum(p.items)
 
 

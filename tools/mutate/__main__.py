@@ -22,17 +22,30 @@ def main() -> int:
         print(render(read_records(arguments.out)), end="")
         return 0
     settle()  # the workers take over how many threads there are
-    names = tuple(arguments.fixtures or cases.DEFAULT)
-    cases.capture(arguments.cache, names)
+    folder, names = _given(arguments)
     if arguments.command == "show":
-        return _show(arguments, names)
-    cases.require_proofs(arguments.cache, names)
-    where = arguments.cache, arguments.out
+        return _show(arguments, folder, names)
+    if arguments.pairs is None:
+        cases.require_proofs(folder, names)
+    where = folder, arguments.out
     shares = arguments.refuted_of, arguments.with_all_of
     before = records_of.mend(arguments.out / "records.jsonl")
     seed = records_of.seed_of(before, arguments.seed, arguments.out) or 0
     options = Options(names, *where, seed, arguments.limit, arguments.keep_unknown, *shares)
     return _run(options, arguments.mutants, arguments.jobs, arguments.resume)
+
+
+def _given(arguments: argparse.Namespace) -> tuple[Path, tuple[str, ...]]:
+    """The good pairs, and the folder that has them."""
+    if arguments.pairs is None:
+        names = tuple(arguments.fixtures or cases.DEFAULT)
+        cases.capture(arguments.cache, names)
+        return arguments.cache, names
+    there = cases.kept(arguments.pairs)
+    names = tuple(name for name in there if not arguments.fixtures or name in arguments.fixtures)
+    if not names:
+        sys.exit(f"there are no such pairs in {arguments.pairs}: pytest -p tools.mutate.recording keeps some")
+    return arguments.pairs, names
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -43,6 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     table = commands.add_parser("table", help="the table of what there is in OUT")
     for command in (run, show):
         command.add_argument("--fixtures", nargs="+", metavar="NAME", help="all whose small build is proved")
+        said = "pairs of programs by hand that tools.mutate.recording kept, in place of fixtures"
+        command.add_argument("--pairs", type=Path, metavar="DIR", help=said)
         command.add_argument("--cache", type=Path, default=cases.CACHE, help="where captured fixtures are kept")
         command.add_argument("--seed", type=int, help="0 if there is none, or that of the results in OUT")
     for command in (run, show, table):
@@ -86,9 +101,9 @@ def _run(options: Options, count: int, jobs: int, resume: bool) -> int:
     return 1 if any(surprise(record) in ("false-proved", "false-refuted") for record in records) else 0
 
 
-def _show(arguments: argparse.Namespace, names: tuple[str, ...]) -> int:
+def _show(arguments: argparse.Namespace, folder: Path, names: tuple[str, ...]) -> int:
     order = cases.in_turn(names)
-    case = cases.read_case(arguments.cache, order[arguments.number % len(order)])
+    case = cases.read_case(folder, order[arguments.number % len(order)])
     mutant = mutate(case, (arguments.seed or 0, arguments.number))
     if mutant is None:
         sys.exit("no operator fits")

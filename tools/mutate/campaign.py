@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from hlo_verify.xla.execute import Executor
+from hlo_verify.xla.execute import ExecutionError, Executor
 from tools import records as records_of
 from tools.mutate.cases import Case, as_text, in_turn, read_case
 from tools.mutate.mutant import Mutant
@@ -80,7 +80,10 @@ class Line:
         order = in_turn(self.options.names)
         name = order[number % len(order)]
         record: Record = {"number": number, "seed": self.options.seed, "fixture": name}
-        _, judge = self.case(name)
+        try:
+            _, judge = self.case(name)
+        except (ValueError, ExecutionError) as error:
+            return record | {"truth": "none", "why": str(error)[:300]}, None
         started = time.monotonic()
         mutant = self.worker.mutate(name, (self.options.seed, number))
         made = time.monotonic()

@@ -81,13 +81,25 @@ def capture(folder: Path, names: Sequence[str]) -> None:
         fixture = FIXTURES[name]
         with tempfile.TemporaryDirectory() as scratch:
             texts = capture_texts(fixture, Path(scratch), small=True)
-        target.mkdir(parents=True, exist_ok=True)
-        for half in ("logical", "partitioned"):
-            (text,) = (text for file, text in texts.items() if file.startswith(half))
-            devices = fixture.devices if half == "partitioned" else None
-            (target / f"{half}.mlirbc").write_bytes(prepare(text, devices))
-        facts = {"mesh": list(fixture.mesh.values()), "integers": fixture.integers}
-        (target / "case.json").write_text(json.dumps(facts))
+        halves = [
+            next(text.encode() for file, text in texts.items() if file.startswith(half))
+            for half in ("logical", "partitioned")
+        ]
+        keep(folder, Case(name, *halves, mesh=tuple(fixture.mesh.values()), integers=fixture.integers))
+
+
+def keep(folder: Path, case: Case) -> None:
+    """Write a pair whose modules are as they came, ready to be mutated."""
+    target = folder / case.name
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "logical.mlirbc").write_bytes(prepare(case.logical, None))
+    (target / "partitioned.mlirbc").write_bytes(prepare(case.partitioned, case.devices))
+    (target / "case.json").write_text(json.dumps({"mesh": list(case.mesh), "integers": case.integers}))
+
+
+def kept(folder: Path) -> tuple[str, ...]:
+    """The names of the pairs that a folder has."""
+    return tuple(sorted(file.parent.name for file in folder.glob("*/case.json")))
 
 
 def require_proofs(folder: Path, names: Sequence[str]) -> None:
@@ -100,12 +112,12 @@ def require_proofs(folder: Path, names: Sequence[str]) -> None:
             raise SystemExit(f"the small build of {case.name} is {verdict}: it is no good pair")
 
 
-def prepare(text: str, devices: int | None) -> bytes:
+def prepare(contents: bytes, devices: int | None) -> bytes:
     """A module as bytecode that says for how many devices it is, without what stands in the way of edits.
 
     Groups are lists of devices; layouts, and functions that nothing calls, are gone.
     """
-    module = read(text.encode()).module
+    module = read(contents).module
     with module.context, ir.Location.unknown():
         spell_out_groups(module.operation, Builder(module).attributes)
         called = {"main"}

@@ -15,7 +15,7 @@ from hlo_verify.passes.load.load import load
 from hlo_verify.program.ir import Module
 from hlo_verify.program.pair import is_global
 from hlo_verify.program.sharding import Sharding
-from hlo_verify.xla.execute import ExecutionError, Executor
+from hlo_verify.xla.execute import ExecutionError, Executor, Shards
 from tools.mutate.cases import Case
 
 Array = npt.NDArray[Any]
@@ -69,7 +69,6 @@ class Judge:
         self.logical, self.partitioned = load(case.logical), load(case.partitioned)
         self.many = many
         self.per_device = is_global(self.partitioned)
-        self.placed = _placements(self.logical.result_shardings, self.partitioned.result_shardings)
         self.runs = [self._steady(number) for number in range(len(_SCALES))]
 
     def _steady(self, number: int) -> _Run:
@@ -101,14 +100,16 @@ class Judge:
             placed = _placements(self.logical.argument_shardings, self.partitioned.argument_shardings)
             arguments = [cut(argument, sharding) for argument, sharding in zip(whole, placed, strict=True)]
         got = self._ran(self.case.partitioned, arguments)
-        near = [distance(*each) for each in zip(wanted, got, self.placed, strict=True)]
+        near = [distance(*each) for each in zip(wanted, got, strict=True)]
         return _Run(arguments, wanted, [_NOISE * max(each, 1e-7) for each in near])
 
-    def _ran(self, module: bytes, arguments: Sequence[Array]) -> list[Array]:
+    def _ran(self, module: bytes, arguments: Sequence[Array]) -> list[Shards]:
         """What each device holds of the results."""
         if self.per_device:
-            return [shards.values for shards in self.many.run_shards(module, arguments)]
-        return self.many.run(module, arguments)
+            return self.many.run_shards(module, arguments)
+        results = self.many.run(module, arguments)
+        placed = _placements(self.logical.result_shardings, self.partitioned.result_shardings)
+        return [Shards(values, starts(sharding, values)) for values, sharding in zip(results, placed, strict=True)]
 
     def judge(self, mutant: bytes, witness: Sequence[Array] | None = None) -> Outcome:
         """Whether a mutant computes what the logical module does: with random arguments, or with those of a witness."""
@@ -120,8 +121,8 @@ class Judge:
                 got = self._ran(mutant, run.arguments)
             except ExecutionError as error:
                 return Outcome(Truth.INVALID, why=f"{error.failure}: {str(error)[:300]}")
-            for n, (wanted, have, sharding) in enumerate(zip(run.wanted, got, self.placed, strict=True)):
-                ratio = distance(wanted, have, sharding) / run.noise[n]
+            for n, (wanted, have) in enumerate(zip(run.wanted, got, strict=True)):
+                ratio = distance(wanted, have) / run.noise[n]
                 if not np.isfinite(ratio):  # hlo-verify assumes that there are none
                     odd = odd or f"NaN or infinity in result {n} of draw {number}"
                 elif ratio > worst:
@@ -168,15 +169,20 @@ def cut(whole: Array, sharding: Sharding) -> Array:
     return np.stack([whole[place(sharding, whole.shape, device)] for device in range(sharding.devices)])
 
 
-def distance(whole: Array, shards: Array, sharding: Sharding) -> float:
+def starts(sharding: Sharding, shards: Array) -> Array:
+    """Where the shard of each device starts in the whole."""
+    return np.asarray(sharding.coordinates)[: len(shards)] * np.asarray(shards.shape[1:], np.int64)
+
+
+def distance(whole: Array, shards: Shards) -> float:
     """The largest difference on any device, relative to the largest element; infinite where NaNs or infinities do."""
     want = whole.astype(np.float64)
     finite = np.abs(want[np.isfinite(want)])
     scale = max(float(finite.max(initial=0.0)), 1e-30)
     worst = 0.0
-    for device in range(len(shards)):
-        one = np.asarray(want[place(sharding, want.shape, device)])
-        other = np.asarray(shards[device].astype(np.float64)[tuple(map(slice, one.shape))])
+    for start, shard in zip(shards.starts, shards.values.astype(np.float64), strict=True):
+        one = np.asarray(want[tuple(slice(s, s + n) for s, n in zip(start, shard.shape, strict=True))])
+        other = np.asarray(shard[tuple(map(slice, one.shape))])
         odd = ~(np.isfinite(one) & np.isfinite(other))
         if not np.array_equal(one[odd], other[odd], equal_nan=True):
             return float("inf")
