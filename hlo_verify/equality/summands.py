@@ -46,6 +46,7 @@ from hlo_verify.terms.term import (
     make_poly,
     of_atom,
 )
+from hlo_verify.terms.told_places import told
 
 SIZE_OF_A_STEP = 40
 """How large a product is that takes a step to be rewritten, in factors and indices."""
@@ -169,6 +170,9 @@ class Unfolding:
             merged = merge_in(bound, (make_poly(((mono, 1),)),))
             if merged is not None:
                 return [(merged[0], merged[1][0])]
+            known = told(bound, mono)
+            if known is not None:
+                return [(bound, known)]
             runs = by_runs(mono, bound)
             if runs is not None:
                 return [(bound, runs)]

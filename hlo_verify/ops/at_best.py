@@ -40,12 +40,22 @@ from hlo_verify.terms.term import Atom, Poly, Read, Tensor, of_atom, reads
 
 
 def at_best(p: Poly) -> Poly:
-    """The term, with what it reads at the index of a best element as the best value, or as the index of one."""
+    """The term, with what it reads at the index of a best element as the best value, or as the index of one; in sums
+    too, whose addends have best elements of their own."""
     for best in _bests(p):
         found = _resolved(opening.opened(p), best)
         if found is not None:
             return at_best(found)
-    return p
+    inside: dict[Atom, Poly] = {a: better for a in _sums(p) if (better := _of_own_best(a)) is not of_atom(a)}
+    return rebuilt(p, inside, {}) if inside else p
+
+
+@once_a_session
+def _of_own_best(atom: Read) -> Poly:
+    """A sum whose addends read something at the index of a best element, each perhaps of another."""
+    bound, (body,) = unfold(atom)
+    better = at_best(body)
+    return of_atom(atom) if better is body else reduce_sum(bound, better)
 
 
 def reduce_to_best(reducer: str, bound: Sequence[Var], term: Poly, dtype: str) -> Poly:

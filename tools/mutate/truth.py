@@ -135,7 +135,8 @@ class Judge:
 
 
 def draw(module: Module, bounds: tuple[int, int], scale: float, seed: Sequence[int]) -> list[Array]:
-    """Arguments for a logical module: floats of about that scale, integers from the first to below the second bound."""
+    """Arguments for a logical module: floats of about that scale, integers from the first to below the second bound, and
+    truth values."""
     generator = np.random.default_rng(seed)
     arguments = []
     for name, kind in zip(module.argument_names, module.main.argument_types, strict=True):
@@ -145,9 +146,14 @@ def draw(module: Module, bounds: tuple[int, int], scale: float, seed: Sequence[i
                 generator.integers(max(bounds[0], np.iinfo(dtype).min), bounds[1], kind.shape).astype(dtype)
             )
             continue
+        if dtype.kind == "b":
+            arguments.append(generator.integers(0, 2, kind.shape).astype(dtype))
+            continue
         values = generator.uniform(0.1, 1.0, kind.shape) * generator.choice([-1, 1], kind.shape) * scale
         if len(kind.shape) > 1:
             values = values / np.sqrt(kind.shape[-2])  # or softmax saturates
+        if dtype.kind == "c":
+            values = values * np.exp(1j * generator.uniform(0, np.pi, kind.shape))
         arguments.append((np.abs(values) if "'nu'" in name else values).astype(dtype))  # Adam takes its square root
     return arguments
 
@@ -176,11 +182,12 @@ def starts(sharding: Sharding, shards: Array) -> Array:
 
 def distance(whole: Array, shards: Shards) -> float:
     """The largest difference on any device, relative to the largest element; infinite where NaNs or infinities do."""
-    want = whole.astype(np.float64)
+    exact = np.complex128 if np.iscomplexobj(whole) else np.float64
+    want = whole.astype(exact)
     finite = np.abs(want[np.isfinite(want)])
     scale = max(float(finite.max(initial=0.0)), 1e-30)
     worst = 0.0
-    for start, shard in zip(shards.starts, shards.values.astype(np.float64), strict=True):
+    for start, shard in zip(shards.starts, shards.values.astype(exact), strict=True):
         one = np.asarray(want[tuple(slice(s, s + n) for s, n in zip(start, shard.shape, strict=True))])
         other = np.asarray(shard[tuple(map(slice, one.shape))])
         odd = ~(np.isfinite(one) & np.isfinite(other))
