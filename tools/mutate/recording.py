@@ -1,6 +1,6 @@
 """A pytest plugin that keeps the pairs which tests see PROVED, to mutate them.
 
-`python -m pytest -p tools.mutate.recording --record-pairs DIR tests/ops`, then `python -m tools.mutate run --pairs DIR`.
+`python -m pytest -p tools.mutate.recording --record-pairs DIR tests`, then `python -m tools.mutate run --pairs DIR`.
 Kept are those that a person distributed, as they are given: without assumptions, on few devices.
 """
 
