@@ -20,10 +20,11 @@ from collections.abc import Sequence
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.limits import allows
+from hlo_verify.memory import once_a_session
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import build
 from hlo_verify.terms.finite import at_ends_and_conditions
-from hlo_verify.terms.term import ZERO, Monomial, Number, Poly, Read, make_poly
+from hlo_verify.terms.term import ZERO, Monomial, Number, Poly, Read, Tensor, make_poly
 from hlo_verify.terms.used import used
 
 Addend = tuple[Monomial, Number, Read]
@@ -35,7 +36,8 @@ def is_positive_together(p: Poly) -> bool:
     elements."""
     if any(c < 0 or signs.of_product(mono) & (signs.NEGATIVE | signs.BEYOND) for mono, c in p.items):
         return False
-    found = any(len(group) > 1 and _is_positive(*_element(group)) for group in _groups(p)[0])
+    groups = (group for group in _groups(p)[0] if len(group) > 1 and _are_over_one(group))
+    found = any(_is_positive(*_element(group)) for group in groups)
     if found:
         used("sums that are positive together")
     return found
@@ -46,7 +48,7 @@ def signs_together(p: Poly) -> int:
     groups, total = _groups(p)
     if not any(len({c > 0 for _, c, _ in group}) > 1 for group in groups):
         return signs.REAL
-    if not allows("expanded_terms", max(map(len, groups))):
+    if not allows("expanded_terms", max(map(len, groups))) or not all(map(_are_over_one, groups)):
         return signs.REAL
     for group in groups:
         each = _with_common(_element(group)[1])
@@ -67,13 +69,14 @@ def _with_common(p: Poly) -> int:
 
 
 def _groups(p: Poly) -> tuple[list[list[Addend]], int]:
-    """The addends of a term that have a sum as a factor, by what it goes through; and the signs of the others."""
+    """The addends of a term that have a sum as a factor, by the ranges that it goes through; and the signs of the
+    others."""
     groups: dict[tuple[int, ...], list[Addend]] = defaultdict(list)
     others = signs.ZERO
     for mono, c in p.items:
         sums = [a for a, n in mono if n == 1 and isinstance(a, Read) and a.tensor.kind == "sum" and a.tensor.bound]
         if len(sums) == 1:
-            groups[tuple(v.size for v in _opened(sums[0])[0])].append((mono, c, sums[0]))
+            groups[_lengths(sums[0].tensor)].append((mono, c, sums[0]))
         else:
             own = signs.of_product(mono)
             others = signs.ADDED[others][signs.MULTIPLIED[own][signs.POSITIVE if c > 0 else signs.NEGATIVE]]
@@ -117,6 +120,29 @@ def _element(group: Sequence[Addend]) -> tuple[tuple[Var, ...], Poly]:
     return bound, build(total)
 
 
+def _are_over_one(group: Sequence[Addend]) -> bool:
+    """Whether sums go through the same ranges where they are read, too."""
+    return len({tuple(v.size for v in _opened(atom)[0]) for _, _, atom in group}) == 1
+
+
+@once_a_session
+def _lengths(source: Tensor) -> tuple[int, ...]:
+    """The ranges that a sum goes through, as its definition has them: opening it at a place takes far longer."""
+    sizes, factors = [v.size for v in source.bound], _factors(source)
+    while (inner := next((a for a in factors if a.tensor.kind == "sum"), None)) is not None:
+        sizes += [v.size for v in inner.tensor.bound]
+        is_product = len(inner.tensor.bodies[0].items) == 1
+        factors = [*(a for a in factors if a is not inner), *_factors(inner.tensor)] if is_product else []
+    return tuple(sorted(sizes, reverse=True))
+
+
+def _factors(source: Tensor) -> list[Read]:
+    """What is read by the one product that a sum adds up; nothing where it adds up several."""
+    items = source.bodies[0].items
+    return [a for mono, _ in items for a, n in mono if n == 1 and isinstance(a, Read)] if len(items) == 1 else []
+
+
+@once_a_session
 def _opened(atom: Read) -> tuple[tuple[Var, ...], Poly]:
     """The variables that a sum goes through, the longest ranges first, and what it adds up: sums that are factors of
     that are opened too, as `sum v. y(v) * sum w. x(v, w)`."""
