@@ -46,7 +46,7 @@ class _Flow:
         for instruction in computation.instructions:
             for number, operand in enumerate(instruction.operands):
                 for path, keys in self._given(operand, instruction):
-                    for key in keys:
+                    for key in keys if _reads(instruction, path) else ():
                         self.uses.setdefault(key, []).append((instruction.name, number, path))
             self._enter(instruction)
             if (instruction.name, ()) not in self.at:
@@ -128,6 +128,14 @@ class _Flow:
         roots = [computation.root for computation in computations]
         found = (key for root in roots if root is not None for key in self.at.get((root.name, path), ()))
         return tuple(dict.fromkeys(found))
+
+
+def _reads(instruction: Instruction, path: Path) -> bool:
+    """Whether an instruction reads that part of an operand, and does not only hand it on: `get-tuple-element` of a pair
+    reads the table of the pair, none of its parts."""
+    if instruction.opcode in ("tuple", "domain"):
+        return False
+    return not path or instruction.opcode not in ("get-tuple-element", "copy")
 
 
 def _started(instruction: Instruction) -> tuple[Computation, ...]:

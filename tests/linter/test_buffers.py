@@ -65,6 +65,30 @@ def test_one_behind_the_other(places: dict[str, int], wanted: list[tuple[str, st
     assert names(CHAIN, places) == wanted
 
 
+PAIR = module(
+    'f = (f32[4], f32[4]) custom-call(p), custom_call_target="two"',
+    "a = f32[4] negate(p)",
+    "g = f32[4] get-tuple-element(f), index=1",
+    "t = (f32[4], f32[4]) tuple(g, a)",
+    "b = f32[4] exponential(a)",
+    "h = f32[4] get-tuple-element(t), index=0",
+    "ROOT r = f32[4] add(h, b)",
+)
+
+
+@pytest.mark.parametrize(
+    ("places", "wanted"),
+    [
+        ({"f{0}": 0, "f{1}": 16, "a": 0}, []),  # nobody reads it: that the other one is taken out is no reading
+        ({"f{0}": 0, "f{1}": 16, "a": 16}, [("overwritten_while_live", "a")]),  # read behind two tuples
+        ({"f{1}": 16, "b": 16}, [("overwritten_while_live", "b")]),
+        ({"f": 0, "a": 0}, [("overwritten_while_live", "a")]),  # the table of both
+    ],
+)
+def test_parts_of_tuples(places: dict[str, int], wanted: list[tuple[str, str]]) -> None:
+    assert names(PAIR, places) == wanted
+
+
 FLIGHT = module(
     "a = f32[4] negate(p)",
     "b = f32[4] negate(p)",
