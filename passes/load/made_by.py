@@ -16,6 +16,7 @@ import numpy as np
 
 from hlo_verify.passes.load.cancelling import Sums
 from hlo_verify.passes.load.decisive import TOP_K, decisive
+from hlo_verify.passes.load.exact_numbers import exactly
 from hlo_verify.passes.load.integer_bounds import IntegerBounds, Turns, digits_of
 from hlo_verify.program.attributes import elements_once, fingerprint
 from hlo_verify.program.element_types import DTYPES, is_float, is_inexact, is_integer, mantissa_bits
@@ -68,6 +69,8 @@ class Made:
     """What hangs on what loops carry, or regions are handed or give, or on complex numbers: it is not evaluated."""
     _handed: dict[Name, tuple[Name, ...]] = field(default_factory=dict)
     """Of a value that a region is handed or gives, those that it may be."""
+    _exact: dict[Name, Any] = field(default_factory=dict)
+    """Of a value that is computed of single numbers, exactly, the one that it is."""
     bounds: IntegerBounds = field(init=False)
     _cancelled: dict[Name, tuple[Name, ...]] = field(default_factory=dict)
     """Of a sum in which arguments cancel, what is added beside them."""
@@ -171,6 +174,8 @@ class Made:
         for v in op.results:
             self.ops[v] = op
             self._note(v, is_rounded=is_rounded, is_unseen=is_unseen)
+            if not is_rounded and (found := exactly(op, [self.number(each) for each in op.operands])) is not None:
+                self._exact[v] = found
         self.bounds.measure(op)
 
     def _hand_on(self, op: Op) -> None:
@@ -235,7 +240,9 @@ class Made:
             inner.name in _EXTREMA for inner in op.regions[0].ops
         ):
             return False
-        return op.name != "convert" or self._loses_digits(op)
+        if op.name == "convert":
+            return self._loses_digits(op)
+        return exactly(op, [self.number(v) for v in op.operands]) is None
 
     def _loses_digits(self, op: Op) -> bool:
         """Whether a conversion is one to a type with fewer digits than its integers may have."""
@@ -259,13 +266,15 @@ class Made:
         return list(found)
 
     def number(self, value: Name) -> Any:
-        """The one number that a constant holds; None of all else."""
+        """The one number that a constant holds, or that is computed of such exactly; None of all else."""
         op, types = self.ops.get(value), list[str]()
         while op is not None and op.operands and (op.name in KEEPS_SPLATS or op.name == "convert"):
             types += [op.types[0].dtype] * (op.name == "convert")
             value = op.operands[op.results.index(value) if len(op.operands) == len(op.results) else 0]
             op = self.ops.get(value)
         found = elements_once(op.attributes["value"]) if op is not None and op.name == "constant" else None
+        if value in self._exact:
+            found = np.array([self._exact[value]])
         if found is None or len(found) != 1:
             return None
         for dtype in types[::-1]:
