@@ -58,10 +58,13 @@ class Instruction:
     @cached_property
     def attributes(self) -> dict[str, str]:
         """By name, as text."""
-        found = {}
+        found: dict[str, str] = {}
         for piece in split(self.rest):
-            key, _, value = piece.partition("=")
-            found[key.strip()] = value.strip()
+            key, _, value = map(str.strip, piece.partition("="))
+            if key == "device_ids" and "replica_groups" in found:  # of that mesh, though a comma stands between them
+                found["replica_groups"] += f", {piece.strip()}"
+            else:
+                found[key] = value
         return found
 
     @cached_property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hlo_verify.diagnostics.errors import InputError
+from hlo_verify.hlo.groups import Groups, groups_of
 from hlo_verify.hlo.module import Operand
 from hlo_verify.hlo.text import parse_hlo
 
@@ -51,6 +52,23 @@ WRITTEN = """HloModule by_hand
     ROOT second = get-tuple-element(pair), index=1
   }
 """
+
+
+@pytest.mark.parametrize(
+    ("groups", "wanted"),
+    [
+        ("mesh['a'=4,'b'=2], device_ids=([2,2,2]T(0,2,1)) {'a':(2)2}", ((0, 1), (2, 3), (4, 5), (6, 7))),
+        ("mesh['a'=2,'b'=2], device_ids=(3,2,1,0) {'b'}", ((3, 2), (1, 0))),
+        ("mesh['a'=2,'b'=2] {'b'}", ((0, 1), (2, 3))),
+        ("mesh['a'=2,'b'=2], device_ids=([2,2]T(1,1)) {'b'}", None),
+    ],
+)
+def test_the_devices_of_a_mesh_belong_to_the_groups(groups: str, wanted: Groups | None) -> None:
+    """XLA has a comma between a mesh and its devices, where it has one between attributes."""
+    instruction = f"ROOT g = f32[8] all-gather(p), channel_id=1, replica_groups={groups}, dimensions={{0}}"
+    module = parse_hlo(f"HloModule m\nENTRY e {{\n  p = f32[4] parameter(0)\n  {instruction}\n}}\n")
+    gather = module.entry.by_name["g"]
+    assert groups_of(gather) == wanted and set(gather.attributes) == {"channel_id", "replica_groups", "dimensions"}
 
 
 def test_what_xla_prints() -> None:
