@@ -1,7 +1,8 @@
 """Between which numbers the integers of a module lie that hang on no argument, as far as its operations show it.
 
-Integers become floats exactly as long as these have digits for them. What a loop carries lies where it starts from, and
-as much beyond as its turns may add: as many of them as a counter takes to a bound.
+Integers become floats exactly as long as these have digits for them, and so long floats add and multiply whole numbers
+exactly: these have bounds as well. What a loop carries lies where it starts from, and as much beyond as its turns may
+add: as many of them as a counter takes to a bound.
 """
 
 from __future__ import annotations
@@ -11,8 +12,10 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from hlo_verify.program.attributes import elements_once
-from hlo_verify.program.element_types import INTEGER_RANGES, is_integer
+from hlo_verify.program.element_types import INTEGER_RANGES, is_float, is_integer, mantissa_bits
 from hlo_verify.program.ir import Name, Op, TensorType
 from hlo_verify.program.op_families import COLLECTIVES, DEVICE_NUMBERS, FORWARDS, INDEXED, KEEPS_SPLATS, MOVES, PARTS
 
@@ -29,7 +32,8 @@ _PARTS = {"gather": slice(1), "dynamic_slice": slice(1), "dynamic_update_slice":
 
 @dataclass(slots=True)
 class IntegerBounds:
-    """The least and the greatest that integers may be, by name; of those that are missing nothing is known."""
+    """The least and the greatest that integers may be, or floats that are whole numbers, by name; of those that are
+    missing nothing is known."""
 
     types: Mapping[Name, TensorType]
     number: Callable[[Name], Any]
@@ -45,7 +49,7 @@ class IntegerBounds:
     def measure(self, op: Op) -> None:
         """Note the bounds of what an operation gives."""
         for value, type_ in zip(op.results, op.types, strict=True):
-            if is_integer(type_.dtype):
+            if is_integer(type_.dtype) or (type_.dtype in _FLOATS and op.name not in ("divide", "remainder")):
                 self.note(value, self._of(op))
 
     def hand(self, values: Sequence[Name], of: Iterable[Sequence[Name]]) -> None:
@@ -54,15 +58,17 @@ class IntegerBounds:
             self.note(value, _around([self.of(v) for v in given]))
 
     def note(self, value: Name, found: Range | None) -> None:
-        """Integers that their type does not hold wrap: nothing is known of them."""
-        least, most = INTEGER_RANGES.get(self.types[value].dtype, (0, 0))
-        if found is not None and least <= found[0] and found[1] <= most and is_integer(self.types[value].dtype):
+        """Integers that their type does not hold wrap, and of whole numbers with neighbours that it does not hold
+        floats have another one: nothing is known of them."""
+        dtype = self.types[value].dtype
+        least, most = _whole(dtype) if dtype in _FLOATS else INTEGER_RANGES.get(dtype, (0, 0))
+        if found is not None and least <= found[0] and found[1] <= most and (is_integer(dtype) or dtype in _FLOATS):
             self.ranges[value] = found
         else:
             self.ranges.pop(value, None)
 
     def of(self, value: Name) -> Range | None:
-        """The bounds of an integer, or a truth value."""
+        """The bounds of an integer, a whole number or a truth value."""
         return (0, 1) if self.types[value].dtype == "i1" else self.ranges.get(value)
 
     def _of(self, op: Op) -> Range | None:
@@ -71,6 +77,10 @@ class IntegerBounds:
             return 0, max(op.types[0].shape[int(op.attributes["iota_dimension"])] - 1, 0)
         if name == "constant":
             elements = elements_once(op.attributes["value"])
+            if is_float(op.types[0].dtype):
+                elements = elements.astype(float)
+                if not np.isfinite(elements).all() or (elements != np.floor(elements)).any():
+                    return None
             return (int(elements.min()), int(elements.max())) if elements.size else (0, 0)
         if name in DEVICE_NUMBERS:
             return (0, self.devices - 1) if self.devices else None
@@ -105,6 +115,16 @@ class IntegerBounds:
         start = known[1]
         low, high = known[0] if op.name == "reduce" else _hull(*known)  # padding is what a window starts from
         return min(low * count, 0) + start[0], max(high * count, 0) + start[1]
+
+
+_FLOATS = frozenset({"f64", "f32", "f16", "bf16"})
+"""Floats whose whole numbers have bounds."""
+
+
+def _whole(dtype: str) -> Range:
+    """All whole numbers between these are the type's."""
+    most = 1 << (mantissa_bits(dtype) + 1)
+    return -most, most
 
 
 def digits_of(bounds: Range) -> int:

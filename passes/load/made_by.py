@@ -48,6 +48,8 @@ SELECTS |= frozenset("abs bitcast_convert clamp complex imag maximum minimum neg
 PUTS_TOGETHER = frozenset("complex concatenate dynamic_update_slice pad select".split())
 """Those of them whose elements, or their parts, are of one operand or of another one, whatever these are."""
 _EXTREMA = ("maximum", "minimum")
+_OF_WHOLES = ("add", "multiply", "subtract")
+"""What floats have of whole numbers as it is, as long as they have digits for it."""
 
 
 @dataclass(slots=True)
@@ -166,6 +168,7 @@ class Made:
                 self._sources[value] = op, f"{'gives' if value in op.results else 'hands'} {k}"
 
     def _add(self, op: Op) -> None:
+        self.bounds.measure(op)
         is_jump = self._is_jump(op)
         if is_jump:
             self.jumps.append(op)
@@ -176,7 +179,6 @@ class Made:
             self._note(v, is_rounded=is_rounded, is_unseen=is_unseen)
             if not is_rounded and (found := exactly(op, [self.number(each) for each in op.operands])) is not None:
                 self._exact[v] = found
-        self.bounds.measure(op)
 
     def _hand_on(self, op: Op) -> None:
         """Values that are given as they are, each by itself."""
@@ -242,16 +244,17 @@ class Made:
             return False
         if op.name == "convert":
             return self._loses_digits(op)
-        return exactly(op, [self.number(v) for v in op.operands]) is None
+        is_whole = op.name in _OF_WHOLES and op.results[0] in self.bounds.ranges
+        return not is_whole and exactly(op, [self.number(v) for v in op.operands]) is None
 
     def _loses_digits(self, op: Op) -> bool:
-        """Whether a conversion is one to a type with fewer digits than its integers may have."""
+        """Whether a conversion is one to a type with fewer digits than its whole numbers may have, or than floats."""
         (value,) = op.operands
         old, new = (
             dtype.removeprefix("complex<").removesuffix(">") for dtype in (self.types[value].dtype, op.types[0].dtype)
         )
         if is_float(old):
-            return mantissa_bits(new) < mantissa_bits(old)
+            return mantissa_bits(new) < mantissa_bits(old) and op.results[0] not in self.bounds.ranges
         return self.bounds.digits(value) > mantissa_bits(new) + 1
 
     def leading_to(self, values: Iterable[Name]) -> list[Name]:

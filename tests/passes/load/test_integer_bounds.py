@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
+from jax.sharding import PartitionSpec as P
 
+import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.evaluate.blocks import Blocks, every_element
 from hlo_verify.evaluate.interpret import evaluate
@@ -18,8 +21,9 @@ from hlo_verify.passes.load.integer_bounds import IntegerBounds
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.load.made_by import Made
 from hlo_verify.program.ir import Module, Name, value_types
-from tests.support.places import DEVICES, PLACES, own, places, verdict
+from tests.support.places import DEVICES, GIVEN, MESH, PLACES, own, places, verdict
 
+OfPlaces = Callable[[jax.Array], jax.Array]
 LARGE = 1 << 24
 """The first number that has a neighbour which single precision does not hold."""
 STEPS: list[Callable[[jax.Array, jax.Array], jax.Array]] = [
@@ -93,6 +97,78 @@ def test_no_number_of_a_run_lies_outside(seed: int) -> None:
             assert low <= min(seen[name]) <= max(seen[name]) <= high, (name, found[name], seen[name])
 
 
+FLOATS: list[Callable[[jax.Array, jax.Array], jax.Array]] = [
+    lambda a, b: a + b,
+    lambda a, b: a - b * 2.0,
+    lambda a, b: a * b,
+    lambda a, b: a * 3.0 + 1.0,
+    lambda a, b: a * 0.1 + b,
+    lambda a, b: a / 3.0,
+    lambda a, b: a + 2.0**24,
+    lambda a, b: jnp.maximum(a, b) - 0.5,
+    lambda a, b: jnp.where(b > 3, a, b + 2.0),
+    lambda a, b: -abs(a) + jnp.sign(b),
+    lambda a, b: lax.rem(a, 7.0) + b,
+    lambda a, b: jnp.flip(a) + jnp.sum(b),
+    lambda a, b: jnp.sqrt(abs(a)) * b,
+    lambda a, b: a.astype(jnp.int32).astype(jnp.float32) + b,
+    lambda a, b: a.astype(jnp.bfloat16).astype(jnp.float32) + b,
+    lambda a, b: jnp.where(a == b, jnp.inf, a),
+    lambda a, b: a + jnp.array([2.0**24, 1.0, -3.0, 0.5]),
+]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_floats_with_bounds_are_whole_numbers_that_are_not_rounded(seed: int) -> None:
+    """What single precision gives of them is what double precision does, between the bounds."""
+    generator = random.Random(f"{seed} of floats")
+    for _ in range(4):
+        ways = [(generator.choice(FLOATS), generator.randrange(3), generator.randrange(3)) for _ in range(6)]
+        turns = generator.randrange(1, 5)
+
+        def computed(x: jax.Array, ways: Any = ways, turns: int = turns) -> jax.Array:
+            held = [jnp.arange(4.0), 5.0 - lax.iota(jnp.float32, 4) * 2.0, jnp.full(4, 3.0)]
+            for way, k, n in ways:
+                held[(k + n) % 3] = way(held[k], held[n])
+            return x * lax.fori_loop(0, turns, lambda _, c: c + held[0], held[1]) + held[2]
+
+        module = load(jax.jit(computed).lower(jnp.float32(1)).as_text())
+        found, seen = bounds_of(module).ranges, dict[Name, Any]()
+
+        def watch(name: Name, value: Blocks | None, seen: dict[Name, Any] = seen) -> None:
+            if value is not None and value.values.dtype.kind == "f":
+                seen[name] = np.append(seen.get(name, []), every_element(value).reshape(-1))
+
+        evaluate(module, [None], 1, observe=watch)
+        for name in found.keys() & seen.keys():
+            low, high = found[name]
+            assert (seen[name] == np.floor(seen[name])).all(), name
+            assert (seen[name].astype(np.float32) == seen[name]).all(), name
+            assert low <= seen[name].min() <= seen[name].max() <= high, name
+
+
+@pytest.mark.parametrize(
+    ("made", "is_rounded"),
+    [
+        (lambda i: i + 2.0, False),
+        (lambda i: i * i - 3.0, False),
+        (lambda i: i + 0.5, True),
+        (lambda i: i + 2.0**24, True),
+        (lambda i: (i - 2.0**24) + 7.0, False),
+        (lambda i: i * 2.0**21, True),
+        (lambda i: i.astype(jnp.bfloat16) * 2, False),
+        (lambda i: i.astype(jnp.bfloat16) * 64, True),
+        (lambda i: i / 3.0, True),
+        (lambda i: jnp.where(i > 1, i, jnp.inf) + 1.0, True),
+    ],
+)
+def test_which_sums_and_products_of_places_are_rounded(made: OfPlaces, is_rounded: bool) -> None:
+    module = load(jax.jit(lambda x: x * made(jnp.arange(16.0))).lower(jnp.zeros(16)).as_text())
+    known = Made(value_types(module.main), 1)
+    known.read(module.main)
+    assert bool(known.rounded) == is_rounded
+
+
 @pytest.mark.parametrize(
     ("function", "high"),
     [
@@ -161,3 +237,23 @@ def test_the_number_of_a_device_in_a_loop() -> None:
         return after(lax.map(lambda i: lax.axis_index("d") * size + i, jnp.arange(size)), 0)
 
     assert verdict(lambda: jnp.arange(PLACES) >= 1, local) is Verdict.PROVED
+
+
+@pytest.mark.parametrize(("first", "expected"), [(0, Verdict.PROVED), (1, Verdict.UNKNOWN)])
+def test_places_that_a_device_counts_in_floats(first: int, expected: Verdict) -> None:
+    """As XLA splits `arange` of floats: places of its own, and a float that is its first one."""
+
+    def signs(x: jax.Array, weights: jax.Array, name: str = "") -> jax.Array:
+        masked = jnp.where(weights == 0, -jnp.inf, x)
+        most = lax.pmax(jnp.max(masked), name) if name else jnp.max(masked)
+        added = jnp.sum(weights * jnp.exp(masked - most))
+        return x * jnp.sign(lax.psum(added, name) if name else added)
+
+    def local(x: jax.Array) -> jax.Array:
+        size = PLACES // DEVICES
+        start = (lax.axis_index("d") * size + first).astype(jnp.float32)
+        return signs(x, lax.iota(jnp.float32, size) + start, "d")
+
+    mapped = jax.shard_map(local, mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
+    found = hlo_verify.check(lambda x: signs(x, places()), mapped, GIVEN, refute=False)
+    assert found.verdict is expected
