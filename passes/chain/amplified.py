@@ -275,8 +275,22 @@ class _Looking:
             if own is not None:
                 weight += abs(Fraction(power)) * own
             elif not self._is_still(of_atom(atom)):
-                weight += abs(Fraction(power))
+                weight += abs(Fraction(power)) * max(1, self._exponent(atom) or 0)
         return weight
+
+    def _exponent(self, atom: Atom) -> Fraction | None:
+        """How many roundings move the exponential of a number: as many as move that number, as many times as it is
+        large. None of another function, or where the number is not known."""
+        if not isinstance(atom, Apply) or atom.function.name != "exponential":
+            return None
+        moved = Fraction(0)
+        for mono, c in atom.args[0].items:
+            for product, k in self._exact_terms().poly(make_poly(((mono, c),))).items:
+                rest, value = apart(product)
+                if rest or value is None:
+                    return None
+                moved += abs(Fraction(k) * value) * self._weight(mono)
+        return moved
 
     def _decides_by_constants(self, p: Poly) -> bool:
         """Whether a function in a term, or an index, is of nothing but constants, some of which move."""
@@ -284,7 +298,7 @@ class _Looking:
         for mono, _ in p.items:
             for atom, _ in mono:
                 given = (*values_in_places(atom), *(atom.args if isinstance(atom, Apply) else ()))
-                tame = isinstance(atom, Apply) and atom.function.name in TAME
+                tame = isinstance(atom, Apply) and (atom.function.name in TAME or self._exponent(atom) is not None)
                 moves = not tame and not all(map(self._is_still, given))
                 if moves and all(is_number(exact.poly(q)) for q in given):
                     return True

@@ -224,7 +224,6 @@ def rest_of_one(whole: Key, part: Key, counts: Collection[int] = ()) -> Computed
 
 MULTIPLES = (2, 3, 4, 5, 6, 8)
 """So many neighbours share a factor, which people add up: `0.6*u + 0.1*(...)` of four."""
-
 _GREATEST = Fraction(float(np.finfo(np.float64).max))
 """The greatest number that is a float: no constant is greater."""
 
@@ -370,9 +369,10 @@ def _of(op: Op, known: Mapping[Name, Computed]) -> Computed | None:
         return Computed(op.types[0].dtype, rounded, given[0].exact, "convert", given)
     if op.name in UNARY:
         return function_of(op.name, given[0])
-    if op.name == "chlo.square":
-        return next(applied("multiply", given * 2), None)
-    return next(applied(op.name, given), None)
+    if op.name == "negate":
+        return next(iter(_opposites([*given])), None)
+    name, given = ("multiply", given * 2) if op.name == "chlo.square" else (op.name, given)
+    return next(applied(name, given), None)
 
 
 def function_of(name: str, operand: Computed) -> Computed | None:

@@ -288,6 +288,22 @@ def test_the_logarithm_of_a_base() -> None:
         assert bool(found) is is_found
 
 
+def test_an_opposite_on_the_way() -> None:
+    """`-log(10000) / 4`, as places are encoded."""
+    computed_there = (
+        apply("%l", "log", "%c"),
+        apply("%n", "negate", "%l"),
+        apply("%q", "divide", "%n", "%d"),
+        apply("%y", "multiply", "%x", "%q"),
+    )
+    before = program(constant("%c", 10000.0), constant("%d", 4.0), *computed_there)
+    wanted = np.float32(np.float32(-np.log(np.float32(10000.0))) / np.float32(4))
+    for number, is_found in ((wanted, True), (-wanted, False), (wanted * np.float32(1 + 2**-20), False)):
+        after = program(constant("%c", float(number)), apply("%y", "multiply", "%x", "%c"))
+        found = [said for reading in Folded().readings(load(before), load(after)) for said in reading.said]
+        assert any("(0 - log(10000)) / 4" in said for said in found) is is_found
+
+
 def test_a_function_that_is_too_large_for_its_type_is_no_number() -> None:
     """Which numpy warns of, of types of half precision too."""
     large = program(
