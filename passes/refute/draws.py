@@ -68,6 +68,8 @@ class Draw:
     """Which floats are 0, where the user allows it."""
     flags: bool | None = None
     """What every truth value is, where they are all alike."""
+    rarely: bool | None = None
+    """What one truth value in eight is, where the others are not."""
 
 
 EVEN = (
@@ -93,9 +95,12 @@ maximum that starts from 0, those at the edges of a type what wraps or is rounde
 AT_ZERO = tuple(Draw(1.0, 8, 8, zeros=zeros) for zeros in Zeroed)
 """Where a slope jumps, programs may differ at that place alone: `maximum(x, 0)` and `abs(x)` have others at 0."""
 
-ALIKE = tuple(Draw(1.0, 8, 8, flags=flag) for flag in (False, True))
+ALIKE = (
+    *(Draw(1.0, 8, 8, flags=flag) for flag in (False, True)),
+    *(Draw(1.0, 32, 8, rarely=flag) for flag in (True, False)),
+)
 """Where nothing is left of what a mask keeps, or nothing is masked, programs may differ there alone: of sixteen flags
-that are drawn one by one, all are false once in 65,536 draws."""
+that are drawn one by one, all are false once in 65,536 draws. One or two are true as rarely as once in 500."""
 
 LATER = (*(replace(draw, uneven=True, faint=True) for draw in EVEN), *AT_ZERO)
 
@@ -293,6 +298,8 @@ class Drawing:
         if draw.flags is not None:
             alike |= {n: int(draw.flags) for n, type_ in enumerate(types) if type_.dtype == "i1"}
         inputs = tuple(filled(b, alike[n], types[n], allowed[n]) if n in alike else b for n, b in enumerate(drawn))
+        if draw.rarely is not None:
+            inputs = self._rarely(draw.rarely, inputs, known, np.random.default_rng((seed, 2)))
         if draw.negative:
             inputs = self._opposites(inputs, known)
         return inputs if draw.zeros is None else self._zeroed(draw.zeros, inputs, known)
@@ -305,6 +312,18 @@ class Drawing:
             has_sign = is_float(type_.dtype) and not is_unsigned(type_.dtype)
             other = replace(blocks, values=-blocks.values) if has_sign else blocks
             changed.append(self._if_allowed(n, other, blocks, known))
+        return tuple(changed)
+
+    def _rarely(self, flag: bool, inputs: Inputs, known: Known, generator: np.random.Generator) -> Inputs:
+        """Inputs of which few truth values are that, and at least one where there is any, where the user allows it."""
+        changed: list[Blocks] = []
+        for n, (blocks, type_) in enumerate(zip(inputs, self.pair.logical.main.argument_types, strict=True)):
+            if type_.dtype != "i1" or not blocks.values.size:
+                changed.append(blocks)
+                continue
+            is_it = generator.random(blocks.values.shape) < HALF / 4
+            is_it.reshape(-1)[generator.integers(is_it.size)] = True
+            changed.append(self._if_allowed(n, replace(blocks, values=is_it == flag), blocks, known))
         return tuple(changed)
 
     def _zeroed(self, zeros: Zeroed, inputs: Inputs, known: Known) -> Inputs:

@@ -20,7 +20,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from hlo_verify.evaluate.intervals import INTERVALS, hull, interval
+from hlo_verify.evaluate.intervals import INTERVALS, hull, interval, is_point
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import bounds, is_complex, is_float, is_integer
 from hlo_verify.evaluate.state import Instead
@@ -124,17 +124,64 @@ def literals_of(logical: Module, partitioned: Module) -> Literals:
 
 
 def computes_with_constants(module: Module) -> bool:
-    """Whether some number is computed of constants alone, by more than moving them."""
-    known: set[Name] = set()
+    """Whether some number is computed of constants alone, by more than moving them, and may be rounded: `0.5 * (3 - 1)`
+    is 1 in any type, however it is folded."""
+    known: dict[Name, Repeated] = {}
     for op in operations(module.main):
-        is_known = op.name in CONSTANTS or (bool(op.operands) and known.issuperset(op.operands))
-        if not is_known:
+        if op.name not in CONSTANTS and not (op.operands and known.keys() >= set(op.operands)):
             continue
-        known.update(op.results)
-        is_moved = op.name in CONSTANTS or moves(op)
-        if not is_moved and any(is_float(type_.dtype) or is_complex(type_.dtype) for type_ in op.types):
+        operands = [known[name] for name in op.operands]
+        # JAX converts what has the type already, too
+        is_converted = op.name == "convert" and op.types[0].dtype == operands[0][0]
+        is_moved = op.name in CONSTANTS or moves(op) or is_converted
+        found = operands[0][1] if is_converted else _repeated(op, [values for _, values in operands])
+        known.update((name, (type_.dtype, found)) for name, type_ in zip(op.results, op.types, strict=True))
+        if found is None and not is_moved and any(is_float(t.dtype) or is_complex(t.dtype) for t in op.types):
             return True
     return False
+
+
+Repeated = tuple[str, Array | None]
+"""A type, and the plain number that all elements are; None where no such is known."""
+
+
+def _repeated(op: Op, operands: Sequence[Array | None]) -> Array | None:
+    """The plain number that all elements of a result are, computed of plain numbers without any rounding; None of one
+    that is not known to be such."""
+    dtype = op.types[0].dtype
+    if op.name == "constant":
+        return _plain(elements_once(op.attributes["value"]), dtype)
+    if len(op.types) != 1 or op.name == "iota" or op.regions or any(values is None for values in operands):
+        return None
+    given = [values for values in operands if values is not None]
+    if moves(op):
+        return given[0] if len(given) == 1 else None
+    if op.name not in EXACT:
+        return None
+    try:
+        found = apply(op, [dtype] * len(given), given, lambda _: None, INTERVALS)
+    except (UnknownError, KeyError):
+        return None
+    is_known = found.dtype == INTERVALS and bool(is_point(found).all())
+    return _plain(found["low"], dtype) if is_known else None
+
+
+EXACT = frozenset("add subtract multiply negate floor ceil clamp maximum minimum".split())
+"""Operations of plain numbers of one type that often give plain ones."""
+
+
+def _plain(values: Array, dtype: str) -> Array | None:
+    """A plain floating-point number as an interval; None of anything else."""
+    if not is_float(dtype) or values.size != 1:
+        return None
+    wide = values.reshape(-1).astype(float)
+    is_number = bool(np.isfinite(wide).all()) and bool((np.abs(wide) <= float(finfo(dtype).max)).all())
+    is_known = is_number and bool(is_plain(wide, precision(dtype)).all())
+    return interval(wide, wide) if is_known and not _is_tiny(wide, dtype) else None
+
+
+def _is_tiny(values: Array, dtype: str) -> bool:
+    return bool(((values != 0) & (np.abs(values) < smallest(dtype))).any())
 
 
 def may_be_too_large(module: Module) -> bool:

@@ -187,9 +187,27 @@ def test_what_differs_where_all_flags_are_alike_is_found(flag: str, constant: st
     assert Search(pair_of(*both)).find([0]) == {0}
 
 
+COUNTED = """
+    %zero = stablehlo.constant dense<0> : tensor<i32>
+    %least = stablehlo.constant dense<LEAST> : tensor<i32>
+    %n = stablehlo.convert %m : (tensor<24xi1>) -> tensor<24xi32>
+    %sum = stablehlo.reduce(%n init: %zero) applies stablehlo.add across dimensions = [0] :
+      (tensor<24xi32>, tensor<i32>) -> tensor<i32>
+    %p = stablehlo.compare GE, %sum, %least : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    return %p : tensor<i1>
+"""
+
+
+@pytest.mark.parametrize(("least", "other"), [(1, 6), (18, 24)])
+def test_what_differs_where_few_flags_hold_or_few_do_not_is_found(least: int, other: int) -> None:
+    given, found = f"%m: tensor<24xi1> {on(REPLICATED)}", f"tensor<i1> {on(REPLICATED)}"
+    both = (load(module(given, found, COUNTED.replace("LEAST", str(n)), 1)) for n in (least, other))
+    assert Search(pair_of(*both)).find([0]) == {0}
+
+
 def test_flags_alike_are_drawn_where_there_are_flags() -> None:
     modules = pair("tensor<8xf32>", "vwxu", "y", DECIDED, "GT", "GE")
-    assert all(draw.flags is None for draw in Drawing(modules).draws)
+    assert all(draw.flags is None and draw.rarely is None for draw in Drawing(modules).draws)
 
 
 NORMALIZED = """

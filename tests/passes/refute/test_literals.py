@@ -14,7 +14,7 @@ from jax.sharding import PartitionSpec as P
 import hlo_verify
 from hlo_verify import Verdict
 from hlo_verify.passes.load.load import load
-from hlo_verify.passes.refute.literals import Literals, may_be_too_large
+from hlo_verify.passes.refute.literals import Literals, computes_with_constants, may_be_too_large
 from hlo_verify.program.element_types import DTYPES
 from tests.support.pairs import REPLICATED, module, on
 
@@ -113,6 +113,30 @@ def test_a_plain_number_is_meant_where_what_is_computed_of_constants_is_another_
     pair = [plus("f32", half + one + rest.replace("SAME", name)) for name in ("m", "h")]
     found = hlo_verify.verify(*pair)
     assert found.verdict is Verdict.REFUTED
+
+
+COMPUTED: dict[str, tuple[str, bool]] = {
+    "a place in order": ("%c = stablehlo.subtract %p, %q : TYPE\n%d = stablehlo.multiply %c, %h : TYPE", False),
+    "rounded down": ("%c = stablehlo.multiply %p, %h : TYPE\n%d = stablehlo.floor %c : TYPE", False),
+    "a sum that is rounded": ("%c = stablehlo.add %p, %t : TYPE", True),
+    "a product that is rounded": ("%c = stablehlo.multiply %t, %t : TYPE", True),
+    "of a number that is rounded": ("%c = stablehlo.subtract %t, %t : TYPE", True),
+    "a quotient": ("%c = stablehlo.divide %q, %p : TYPE", True),
+    "a root": ("%c = stablehlo.sqrt %p : TYPE", True),
+    "too large": ("%c = stablehlo.multiply %g, %g : TYPE", True),
+    "too small": ("%c = stablehlo.multiply %s, %s : TYPE", True),
+    "of a table": ("%i = stablehlo.iota dim = 0 : TYPE\n%c = stablehlo.add %i, %p : TYPE", True),
+    "of an argument": ("%c = stablehlo.multiply %x, %h : TYPE", False),
+}
+
+
+@pytest.mark.parametrize("name", COMPUTED)
+def test_what_is_computed_without_a_rounding_is_folded_to_nothing_else(name: str) -> None:
+    lines, is_rounded = COMPUTED[name]
+    given = {"p": 3.0, "q": 1.0, "h": 0.5, "t": 0.1, "g": 2.0**100, "s": 2.0**-100}
+    constants = "\n".join(constant(*each, "f32") for each in given.items())
+    module = load(plus("f32", f"{constants}\n{lines}\n%b = stablehlo.maximum %x, %x : TYPE"))
+    assert computes_with_constants(module) is is_rounded
 
 
 @pytest.mark.drawn(1)
