@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hlo_verify.evaluate.blocks import Blocks, refine, replaced, spread, take, taken
+from hlo_verify.evaluate.elementwise import scalar_function
 from hlo_verify.evaluate.maps import Array, ClassMap
 from hlo_verify.evaluate.numbers import wrapped
 from hlo_verify.evaluate.reductions import monoid, power, promoted
 from hlo_verify.evaluate.state import Place, Rule, Run
-from hlo_verify.evaluate.totals import are_same, is_enclosure, scaled, ufunc
+from hlo_verify.evaluate.totals import are_same, is_enclosure, negated, scaled, ufunc
 from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.program.ir import Function, Op
 
@@ -36,15 +38,21 @@ def _scatter(op: Op, args: list[Blocks], run: Run, place: Place) -> list[Blocks]
     operands, updates = sides[:count], sides[count:]
     if 0 in updates[0].shape:
         return list(operands)
-    reducer = _reducer(op.regions[0])
-    if reducer is None or count > 1:
+    if count > 1:
         raise UnknownError("a computation that is not recognised")
-    return [_landed(reducer, op, operands[0], indices, updates[0], run)]
+    reducer, update = _reducer(op.regions[0]), updates[0]
+    if reducer == "subtract":
+        reducer, update = "add", replace(update, values=negated(update.values))
+    return [_landed(reducer, op, operands[0], indices, update, run)]
 
 
 def _reducer(region: Function) -> str | None:
+    """How updates are combined with elements; None where the region itself says it, of one update at the most."""
     if region.results == region.arguments[1:]:
         return "set"
+    (op, *others) = region.ops or (None,)
+    if op is not None and not others and op.name == "subtract" and op.operands == region.arguments:
+        return "subtract" if op.results == region.results else None
     return monoid(region)
 
 
@@ -77,7 +85,7 @@ def _layout(op: Op, operand: Blocks, update: Blocks) -> Layout:
     return Layout(tuple(axis), width, frozenset(batching), batch_axes, to_operand, vector)
 
 
-def _landed(reducer: str, op: Op, operand: Blocks, indices: Blocks, update: Blocks, run: Run) -> Blocks:
+def _landed(reducer: str | None, op: Op, operand: Blocks, indices: Blocks, update: Blocks, run: Run) -> Blocks:
     layout = _layout(op, operand, update)
     update = _fitted(operand, update, layout, run)
     update, starts = _with_starts(indices, update, layout, run)
@@ -100,7 +108,11 @@ def _landed(reducer: str, op: Op, operand: Blocks, indices: Blocks, update: Bloc
     inside = full(landing.inside)
     numbers = np.arange(devices).reshape((-1,) + (1,) * (len(shape) - 1))
     where = tuple(np.broadcast_to(x, shape)[inside] for x in (numbers, *map(full, landing.targets)))
-    _put(reducer, result, where, full(update.values)[inside], full(landing.times)[inside])
+    values, times = full(update.values)[inside], full(landing.times)[inside]
+    if reducer is None:
+        _compute(scalar_function(op.regions[0], run), result, where, values, times)
+    else:
+        _put(reducer, result, where, values, times)
     return Blocks((now, *landing.classes), wrapped(result, op.types[0].dtype, run.real))
 
 
@@ -116,6 +128,21 @@ def _put(reducer: str, result: Array, where: tuple[Array, ...], values: Array, t
         ufunc("multiply", result).at(result, where, power(values, times))
     else:
         ufunc(reducer, result).at(result, where, values)
+
+
+def _compute(
+    function: Callable[[Sequence[Array]], list[Array]],
+    result: Array,
+    where: tuple[Array, ...],
+    values: Array,
+    times: Array,
+) -> None:
+    """Put what a region makes of an element and its update into the result, where each has one at the most."""
+    places = np.ravel_multi_index(where, result.shape)
+    if (times > 1).any() or len(np.unique(places)) < len(places):
+        raise UnknownError("several updates of one element by a computation that is not recognised")
+    (found,) = function([result[where], values])
+    result[where] = found
 
 
 def _agree(a: Array, b: Array) -> bool:

@@ -38,6 +38,21 @@ def order_of(region: Function) -> tuple[int, bool] | None:
     return None
 
 
+def first_key(region: Function) -> tuple[int, bool] | None:
+    """The operand by which a comparator orders elements first, whatever it asks of the others where that is equal, and
+    whether the least comes first. That operand itself comes out in order. None where no operand is seen to be such."""
+    if len(region.results) != 1 or any(len(op.results) != 1 or op.types[0].shape or op.regions for op in region.ops):
+        return None
+    for key in range(len(region.arguments) // 2):
+        found = [_of(region, key, a, b) for a, b in _elements(region.argument_types[2 * key])]
+        if any(less for a, b, less in found if a == b):
+            continue
+        for ascending in (True, False):
+            if found and all(less == ((a < b) if ascending else (a > b)) for a, b, less in found if a != b):
+                return key, ascending
+    return None
+
+
 def _elements(type_: TensorType) -> Iterator[tuple[Scalar, Scalar]]:
     values: tuple[Scalar, ...] = FLOATS if is_float(type_.dtype) else INTEGERS if is_integer(type_.dtype) else ()
     yield from product(values, repeat=2)
@@ -48,9 +63,8 @@ def _of(region: Function, key: int, a: Scalar, b: Scalar) -> tuple[Scalar, Scala
     known: dict[int, Scalar] = dict(zip(region.arguments[2 * key : 2 * key + 2], (a, b), strict=True))
     for op in region.ops:
         value = _step(op, [known.get(name) for name in op.operands], region.argument_types[2 * key])
-        if value is None:
-            return a, b, None
-        known[op.results[0]] = value
+        if value is not None:
+            known[op.results[0]] = value
     found = known.get(region.results[0])
     return a, b, found if isinstance(found, bool) else None
 
@@ -58,6 +72,8 @@ def _of(region: Function, key: int, a: Scalar, b: Scalar) -> tuple[Scalar, Scala
 def _step(op: Op, operands: list[Scalar | None], type_: TensorType) -> Scalar | None:
     if op.name == "constant":
         return _constant(op, type_)
+    if op.name in ("and", "or") and (op.name == "or") in [value for value in operands if isinstance(value, bool)]:
+        return op.name == "or"  # whatever the other one is
     values = [value for value in operands if value is not None]
     if len(values) != len(operands) or not values:
         return None

@@ -8,6 +8,7 @@ both of which count from the least element on:
 - the *order*, `sort v. (f(v), v)` at a place: which element it is, of equal ones the first. The greatest first is the
   order of -f (of integers -1-f, which does not wrap).
 
+Where a comparator asks others of equal ones of one operand, that operand comes out as its values in order.
 What else is put in that order is read there: `y[order]`. `permutations` has the laws of both.
 """
 
@@ -18,7 +19,7 @@ from collections.abc import Hashable, Sequence
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ops.backwards import from_the_end
-from hlo_verify.ops.comparators import order_of
+from hlo_verify.ops.comparators import first_key, order_of
 from hlo_verify.ops.in_order import in_order, order, values
 from hlo_verify.ops.regions import region_terms
 from hlo_verify.ops.values import Context, Rule, UnsupportedError, Value, exact_integer, positions
@@ -41,10 +42,16 @@ def _sort(op: Op, args: list[Value], context: Context) -> list[Value]:
     number = None if by is None else _key(args[by[0]], where, k, v)
     if by is not None and number is not None and (stable or len(args) == 1):
         return _sorted(op, args, (by[0], number, by[1]), (k, v, where[k]))
+    first = first_key(op.regions[0])
+    in_front = None if first is None else _key(args[first[0]], where, k, v)
     region = region_terms(op.regions[0], context)
     bodies = tuple(a.at([*where[:k], expr.of_var(v), *where[k + 1 :]]) for a in args)
     found = []
     for n, type_ in enumerate(op.types):
+        if first is not None and n == first[0] and in_front is not None:
+            place = where[k] if first[1] else from_the_end(v, where[k])
+            found.append(Value(type_, in_order(values(v, in_front, place, type_.dtype))))
+            continue
         key = (region, stable, n)
         term = define("sort", [v], bodies, attributes=key, at=(where[k],), ordered=True, dtype=type_.dtype)
         found.append(Value(type_, term))

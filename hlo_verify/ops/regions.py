@@ -138,6 +138,17 @@ def added(region: Function, others: Sequence[Value], context: Context) -> list[P
     return None if any(own & opening.ingredients(term) for term in terms) else terms
 
 
+def computed(region: Function, arguments: Sequence[Value], context: Context) -> list[Value] | None:
+    """What a region of one expression gives of those; None where it is not understood, or gives another type than it
+    takes."""
+    if not is_one_expression(region) or _is_about_another(region, context):
+        return None
+    inner = replace(context, device=None, mesh=None, observe=None, unsupported={})
+    values = context.run(region, list(arguments), inner)
+    is_known = not inner.unsupported and all(v.type == a.type for v, a in zip(values, arguments, strict=False))
+    return values if is_known else None
+
+
 def _monoid_of(term: Poly, a: Value, b: Value) -> str | None:
     if a.type != b.type:
         return None

@@ -24,7 +24,7 @@ from hlo_verify.ops.comparison import choices_of
 from hlo_verify.ops.elementwise import choice
 from hlo_verify.ops.indexing import equals, heed_claims, index_at, one_by_one
 from hlo_verify.ops.permutations import by_rank, summed
-from hlo_verify.ops.regions import added, combine, monoids, neutral, operand_term, reduce_terms, region_terms
+from hlo_verify.ops.regions import added, combine, computed, monoids, neutral, operand_term, reduce_terms, region_terms
 from hlo_verify.ops.same_updates import one_of
 from hlo_verify.ops.slots import told_apart
 from hlo_verify.ops.values import (
@@ -138,7 +138,8 @@ def _scatter(op: Op, args: list[Value], context: Context) -> list[Value]:
             for reducer, update, result in zip(reducers, updates, op.types, strict=True)
         ]
     if landed is None:
-        return _function_of_rows(op, args, place, context)
+        once = _computed_once(op, operands, place, updates, context) if at_most_once(place) else None
+        return once or _function_of_rows(op, args, place, context)
     return [
         Value(result, lighten(_landed(reducer, place, operand, term, result.dtype), result.dtype))
         for reducer, operand, term, result in zip(reducers, operands, landed, op.types, strict=True)
@@ -160,6 +161,28 @@ def _overwritten(op: Op, args: list[Value], place: Landing, context: Context) ->
         here = choice(is_hit, update, operand_of_type(operand, type_.dtype), type_.dtype, context)
         results.append(Value(type_, lighten(here, type_.dtype)))
     return results
+
+
+def _computed_once(
+    op: Op, operands: Sequence[Value], place: Landing, updates: Sequence[Value], context: Context
+) -> list[Value] | None:
+    """What the region makes of an element and the one update that lands there: `x.at[k].apply(jnp.sin)` is the sine at
+    k. None where the region is not understood."""
+    region = op.regions[0]
+    own = [operand_of_type(v, type_.dtype) for v, type_ in zip(operands, op.types, strict=True)]
+    theirs = []
+    for v, type_ in zip(updates, region.argument_types[len(op.types) :], strict=True):
+        there = remap(factor(operand_of_type(v, type_.dtype), type_.dtype), v.shape, place.at)
+        theirs.append(summed(place.bound, algebra.multiply(place.lands, there)))
+    given = [Value(type_, term) for type_, term in zip(region.argument_types, [*own, *theirs], strict=True)]
+    made = computed(region, given, context)
+    if made is None:
+        return None
+    is_hit = summed(place.bound, place.lands)
+    return [
+        Value(type_, lighten(choice(is_hit, value.term, base, type_.dtype, context), type_.dtype))
+        for type_, value, base in zip(op.types, made, own, strict=True)
+    ]
 
 
 def _added(op: Op, place: Landing, updates: Sequence[Value], context: Context) -> list[Poly] | None:

@@ -13,7 +13,7 @@ from jax.sharding import PartitionSpec as P
 
 import hlo_verify
 from hlo_verify import Verdict
-from tests.support.lowering import Placed
+from tests.support.lowering import Placed, floats
 from tests.support.pairs import REPLICATED, module, on
 
 SCALAR = "tensor<f32>"
@@ -188,3 +188,69 @@ def test_an_update_lands_where_its_index_is(place: Callable[[Any], Any], expecte
     shapes = jax.ShapeDtypeStruct((6,), jnp.int32), jax.ShapeDtypeStruct((6,), jnp.float32)
     found = hlo_verify.verify(*(jax.jit(f).trace(*shapes) for f in (landed, compared)))
     assert found.verdict is expected
+
+
+def applied(function: Callable[[Any], Any], off: int = 0) -> Callable[..., Any]:
+    """Apply a function to the element of 16 that is at a place, on the device that has it."""
+
+    def local(x: Any, k: Any) -> Any:
+        mine = 4 * jax.lax.axis_index("x") + jnp.arange(4)
+        return jnp.where(mine == k + off, function(x), x)
+
+    return local
+
+
+@pytest.mark.parametrize(
+    ("local", "expected"),
+    [
+        (applied(jnp.sin), Verdict.PROVED),
+        (applied(jnp.cos), Verdict.UNKNOWN),
+        (applied(lambda x: -jnp.sin(x)), Verdict.UNKNOWN),
+        (applied(jnp.sin, off=1), Verdict.UNKNOWN),
+        (lambda x, k: jnp.sin(x), Verdict.UNKNOWN),
+    ],
+    ids=["right", "another function", "another sign", "off by one", "everywhere"],
+)
+def test_one_update_is_what_the_region_makes_of_the_element(local: Callable[..., Any], expected: Verdict) -> None:
+    placed = Placed(MESH, (P("x"), P()), P("x"), [*floats((16,)), jax.ShapeDtypeStruct((), jnp.int32)])
+    pair = placed.pair(lambda x, k: x.at[k].apply(jnp.sin), local)
+    assert hlo_verify.verify(*pair, refute=False, assume=["k in [0, 16)"]).verdict is expected
+
+
+def computing(line: str) -> str:
+    """A module in which what comes of an element and its update is computed, for two updates of one element maybe."""
+    numbers = "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1"
+    body = f"""
+    %r = "stablehlo.scatter"(%a, %n, %u) ({{
+      ^bb0(%x: {SCALAR}, %s: {SCALAR}):
+        {line}
+        stablehlo.return %p : {SCALAR}
+    }}) {{scatter_dimension_numbers = #stablehlo.scatter<{numbers}>}}
+      : (tensor<4xf32>, tensor<2x1xi32>, tensor<2xf32>) -> tensor<4xf32>
+    return %r : tensor<4xf32>"""
+    given = [("a", "tensor<4xf32>"), ("n", "tensor<2x1xi32>"), ("u", "tensor<2xf32>")]
+    arguments = ", ".join(f"%{name}: {kind} {on(REPLICATED)}" for name, kind in given)
+    return module(arguments, f"tensor<4xf32> {on(REPLICATED)}", body)
+
+
+def test_several_updates_of_one_element_are_computed_one_after_the_other() -> None:
+    """`sin(sin(x))` where both land: no sine of what is there wherever one lands."""
+    sine, same = f"%p = stablehlo.sine %x : {SCALAR}", f"%p = stablehlo.maximum %x, %x : {SCALAR}"
+    hit = """
+    %i = stablehlo.iota dim = 0 : tensor<2x4xi32>
+    %f = stablehlo.reshape %n : (tensor<2x1xi32>) -> tensor<2xi32>
+    %m = stablehlo.broadcast_in_dim %f, dims = [0] : (tensor<2xi32>) -> tensor<2x4xi32>
+    %j = stablehlo.iota dim = 1 : tensor<2x4xi32>
+    %e = stablehlo.compare EQ, %m, %j : (tensor<2x4xi32>, tensor<2x4xi32>) -> tensor<2x4xi1>
+    %z = stablehlo.constant dense<false> : tensor<i1>
+    %h = stablehlo.reduce(%e init: %z) applies stablehlo.or across dimensions = [0]
+      : (tensor<2x4xi1>, tensor<i1>) -> tensor<4xi1>
+    %s = stablehlo.sine %a : tensor<4xf32>
+    %r = stablehlo.select %h, %s, %a : tensor<4xi1>, tensor<4xf32>
+    return %r : tensor<4xf32>"""
+    given = [("a", "tensor<4xf32>"), ("n", "tensor<2x1xi32>"), ("u", "tensor<2xf32>")]
+    arguments = ", ".join(f"%{name}: {kind} {on(REPLICATED)}" for name, kind in given)
+    once = module(arguments, f"tensor<4xf32> {on(REPLICATED)}", hit)
+    assert verdict(computing(sine), computing(sine)) is Verdict.PROVED
+    assert verdict(once, computing(sine)) is Verdict.UNKNOWN
+    assert verdict(computing(same), computing(sine)) is Verdict.UNKNOWN
