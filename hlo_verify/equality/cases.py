@@ -38,6 +38,7 @@ from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_
 from hlo_verify.equality.quotients import same_quotients
 from hlo_verify.equality.sides import apart, together
 from hlo_verify.equality.told_integers import with_told
+from hlo_verify.equality.turned_extrema import both_turned
 from hlo_verify.equality.unrolling import unrolled, written_out
 from hlo_verify.equality.zero_one import same_network
 from hlo_verify.index import expr
@@ -87,7 +88,7 @@ def equal(
     if total.left <= 0:
         return False
     most = total.session.limits.comparison_steps if most is None else most
-    found, expected = known_numbers.both_decided(found, expected, total.session)
+    found, expected = known_numbers.both_decided(*both_turned(found, expected), total.session)
     if total.within(most, lambda part: same_network(found, expected, part), limit):
         return True
     if same_quotients(found, expected, inside) or same_greatest_sum(found, expected, total.session, inside):
@@ -162,9 +163,7 @@ def _vanishes_for_each(p: Poly, effort: Effort) -> bool:
     v = max((v for v in inner if v.size <= most), key=lambda v: (v.size, v.uid), default=None)
     if inner and v is None:
         effort.session.reached("enumerated_values")
-    if v is None:
-        return False
-    return all(vanishes(algebra.substitute(p, {v: expr.constant(n)}), effort) for n in range(v.size))
+    return v is not None and all(vanishes(algebra.substitute(p, {v: expr.constant(n)}), effort) for n in range(v.size))
 
 
 def _vanishes_written_out(p: Poly, effort: Effort) -> bool:

@@ -1,13 +1,15 @@
 """Index expressions and guards as Z3 integer arithmetic.
 
 Variables whose digits divide one another are encoded digit by digit, so that most expressions stay
-linear; a remainder or quotient by a constant is a fresh quotient and remainder. A table, and the value
-of a term, is an integer of which only the range is known: what Z3 proves then holds for any value.
+linear; a remainder or quotient by a constant is a fresh quotient and remainder. The machine value of a sum of integers
+under conditions (`k + 16*[k < 0]`, a place that may be counted from the end) is that sum, but for a multiple of the
+number of the type's values. A table, and the value of any other term, is an integer of which only the range is known:
+what Z3 proves then holds for any value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,6 +20,7 @@ from hlo_verify.equality.effort import Effort, z3_context
 from hlo_verify.equality.z3_limits import limit, satisfiable
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.terms.summed_values import Summand, summed_under_conditions
 from hlo_verify.terms.term import Guard
 
 
@@ -55,6 +58,10 @@ class Integers:
             else:
                 for inner in atom.exprs:
                     self._collect(inner)
+                for part in summed_under_conditions(atom) or ():
+                    for condition in part.conditions:
+                        self._collect(condition.form)
+                    self._collect(part.value)
 
     def _digits(self, v: Var) -> list[tuple[int, z3.ArithRef]]:
         """The variable as digits: (weight, integer), with its range asserted."""
@@ -134,11 +141,26 @@ class Integers:
         elif atom.operator == "clamp":
             x, (lo, hi) = self.of(atom.exprs[0]), atom.args
             found = z3.If(x < lo, self.number(lo), z3.If(x > hi, self.number(hi), x))
+        elif (parts := summed_under_conditions(atom)) is not None:
+            found = self._summed(atom, parts)
         else:
             found = z3.Int(f"o{atom.uid}", self._context)
             if atom.lo > -expr.UNBOUNDED and atom.hi < expr.UNBOUNDED:
                 self.solver.add(found >= atom.lo, found <= atom.hi)
         self._opaque[atom.uid] = found
+        return found
+
+    def _summed(self, atom: Opaque, parts: Sequence[Summand]) -> z3.ArithRef:
+        """The machine value of a sum."""
+        total = self.number(0)
+        for part in parts:
+            value = self.of(part.value)
+            for condition in part.conditions:
+                value = z3.If(self.holds(condition), value, self.number(0))
+            total = total + part.times * value
+        times = z3.Int(f"w{atom.uid}", self._context)
+        found = total + (atom.hi - atom.lo + 1) * times
+        self.solver.add(found >= atom.lo, found <= atom.hi)
         return found
 
     def holds(self, guard: Guard) -> z3.BoolRef:

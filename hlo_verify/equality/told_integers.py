@@ -2,8 +2,8 @@
 
     x*[x <= 0]    is    x*[x <= -1]             (x - y)*[x > y]    is    (x - y)*[x >= y]
 
-So an absolute value is the same, whichever side of it 0 is on. The integers are elements that are what the machine
-holds as they stand, and places.
+So an absolute value is the same, whichever side of it 0 is on. What lies from 0 on is 0 where `x <= 0`. The integers
+are elements that are what the machine holds as they stand, and places.
 """
 
 from __future__ import annotations
@@ -35,9 +35,12 @@ def with_told(p: Poly, conditions: Collection[Guard]) -> Poly:
 
 def _solved(condition: Guard, told: dict[Atom, Poly]) -> tuple[Atom, Poly] | None:
     """An element, and what it is where a condition holds, with what is told of others; None where that is none."""
-    if condition.lo is None or condition.lo != condition.hi or not is_whole(_elements(condition.form)):
+    form = condition.form
+    least = form.lo if condition.lo is None else max(condition.lo, form.lo)
+    most = form.hi if condition.hi is None else min(condition.hi, form.hi)
+    if least != most or not is_whole(_elements(form)):
         return None
-    zero = algebra.with_atoms(algebra.of_index(expr.shift(condition.form, -condition.lo)), told.get)
+    zero = algebra.with_atoms(algebra.of_index(expr.shift(form, -least)), told.get)
     elements = map(own_value, (part for part, _ in condition.form.items))
     for atom in (a for a in elements if a is not None):
         c = dict(zero.items).get(((atom, 1),), 0)

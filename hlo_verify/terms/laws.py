@@ -98,6 +98,7 @@ from hlo_verify.terms.root_laws import (
     root_of_extremum,
     root_of_number,
     root_of_product,
+    whole_power,
 )
 from hlo_verify.terms.rounding_laws import (
     OF_LESS_MAXIMUM,
@@ -279,6 +280,7 @@ TABLE = (
     Law("complementary error function", "erfc(a)", "1 + -erf(a)"),
     Law("inverse square root", "rsqrt(a)", "inverse(sqrt(a))"),
     Law("power by roots", "power(a, k)", "sqrt(a)**(2*k)", "is_of_roots(k)", by=root_as_power),
+    Law("whole power", "power(a, n)", "a**n", "n >= 0", by=whole_power),
     Law("negative power", "power(a, n)", "inverse(a)**(-n)", "n < 0", by=negative_power),
     Law("power by an inverse", "power(a, k)", "inverse(power(a, -k))", "k < 0", by=power_by_inverse),
     Law("power of a number", "power(k, a)", "exp(log(k) * a)", "k > 0", by=power_of_literal),

@@ -222,6 +222,15 @@ def root_as_power(function: Function, args: Arguments) -> Poly | None:
     return _times_power(result, one, abs(int(k)))
 
 
+def whole_power(function: Function, args: Arguments) -> Poly | None:
+    """`power(a, n)`, for a natural number n that only a case, or an element, makes one."""
+    base, exponent = args
+    n = exponent.constant
+    if not isinstance(n, int) or n < 0 or base.doubt & INFINITE or not allows("multiplied_powers", n):
+        return None
+    return _times_power(ONE, base, n)
+
+
 def negative_power(function: Function, args: Arguments) -> Poly | None:
     """`power(a, -n)` by the inverse."""
     from hlo_verify.terms.laws import apply

@@ -36,6 +36,8 @@ SAME: dict[str, tuple[Body, Body]] = {
     "0 on either side": (lambda x, y: jnp.where(x > y, x - y, y - x), lambda x, y: jnp.where(x < y, y - x, x - y)),
     "the greater less the other": (lambda x, y: jnp.abs(x - y), lambda x, y: jnp.where(x > y, x - y, y - x)),
     "read as the other": (lambda x, y: jnp.where(x == y, x * x, 0), lambda x, y: jnp.where(x == y, x * y, 0)),
+    "at its end": (lambda x, y: jnp.where(x < 1, x * y, y), lambda x, y: jnp.where(x < 1, 0, y)),
+    "at the other end": (lambda x, y: jnp.where(x > 7, x * y, y), lambda x, y: jnp.where(x > 7, 8 * y, y)),
     "at one value": (lambda x, y: jnp.where(x == 2, x * y, y), lambda x, y: jnp.where(x == 2, 2 * y, y)),
 }
 

@@ -73,6 +73,7 @@ an infinity may take part is not looked at as a product."""
 
 TRUE_ANYWAY = {
     "inverse of a number": "1/0 is undefined on both sides: there is no such number to write",
+    "whole power": "it is true of any power: a negative one is one of the inverse",
     "power by an inverse": "it is true of any power: a positive one stays as it is",
     "rounding of a number": "it is true of all numbers; near a jump, what a machine makes of them is another",
     "exponential of a choice": "it is true of any truth value; numbers have better laws",
