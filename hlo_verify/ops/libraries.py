@@ -11,12 +11,17 @@ from typing import Any
 
 from hlo_verify.diagnostics import Unsupported
 from hlo_verify.ops.opaque import without_row_major
+from hlo_verify.ops.triangular import CONJUGATED, PLAIN, TRANSPOSED, solution
 from hlo_verify.ops.values import Context, UnsupportedError, Value, function_of, functions_of
 from hlo_verify.program.attributes import fingerprint
 from hlo_verify.program.ir import Op
 from hlo_verify.program.library_calls import LIBRARY_CALLS
 
 ON_THE_LEFT = ord("L")
+SETTINGS = {"side": ON_THE_LEFT, "uplo": ord("L"), "diag": ord("U")}
+TRANSPOSES = {ord("N"): PLAIN, ord("T"): TRANSPOSED, ord("C"): CONJUGATED}
+SYSTEM = {*SETTINGS, "trans_x"}
+"""What a triangular system of LAPACK is said by."""
 ASKED = ("operand_layouts", "result_layouts", "sdy.sharding_rule", "api_version", "output_operand_aliases")
 """What is asked for by itself, or has no part in what a call of `LIBRARY_CALLS` computes."""
 
@@ -32,9 +37,14 @@ def library_call(op: Op, args: list[Value], context: Context) -> list[Value]:
     )
     key = (target, fingerprint(config), fingerprint(said), layouts)
     if "trsm" in target and isinstance(config, dict) and len(args) == 2:
+        (type_,), (a, b) = op.types, args
+        by_columns = all(layout == (0, 1) for each in layouts for layout in each)
+        if config.keys() == SYSTEM and config["trans_x"] in TRANSPOSES and by_columns:
+            left, lower, unit = (config[name] == letter for name, letter in SETTINGS.items())
+            transpose = TRANSPOSES[config["trans_x"]]
+            return [Value(type_, solution(a, b, type_, left=left, lower=lower, unit=unit, transpose=transpose))]
         own = [batch if config.get("side") == ON_THE_LEFT else batch + 1]
-        dims = [(args[0], range(batch, batch + 2)), (args[1], own)]
-        (type_,) = op.types
+        dims = [(a, range(batch, batch + 2)), (b, own)]
         return [Value(type_, function_of("library_call", key, dims, type_, own))]
     whole = [(value, range(batch, len(value.shape))) for value in args]
     results = tuple((type_.dtype, type_.shape[batch:]) for type_ in op.types)

@@ -18,6 +18,7 @@ from hlo_verify.ops.comparators import order_of
 from hlo_verify.ops.groups import process_groups
 from hlo_verify.ops.ordering import top_k, top_k_by
 from hlo_verify.ops.regions import region_terms
+from hlo_verify.ops.triangular import solution
 from hlo_verify.ops.values import (
     Context,
     Rule,
@@ -51,12 +52,10 @@ def _cholesky(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 
 def _triangular_solve(op: Op, args: list[Value], context: Context) -> list[Value]:
-    """Every column of b (every row, where a stands on its right) by itself."""
     (type_,), (a, b) = op.types, args
-    key = _attributes(op, "left_side", "lower", "unit_diagonal", "transpose_a")
-    rank = len(b.shape)
-    own = [rank - 2 if op.attributes["left_side"] else rank - 1]
-    return [Value(type_, function_of("triangular_solve", key, [(a, _last(a, 2)), (b, own)], type_, own))]
+    left, lower, unit = (bool(op.attributes[name]) for name in ("left_side", "lower", "unit_diagonal"))
+    transpose = str(op.attributes["transpose_a"]).rstrip(">").split()[-1].split(".")[-1]
+    return [Value(type_, solution(a, b, type_, left=left, lower=lower, unit=unit, transpose=transpose))]
 
 
 def _rng_bit_generator(op: Op, args: list[Value], context: Context) -> list[Value]:

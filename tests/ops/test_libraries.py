@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import jax.scipy.linalg as scipy
+import numpy as np
 import pytest
 from jax import lax
 from jax.sharding import AbstractMesh
@@ -19,6 +20,7 @@ from hlo_verify import Verdict
 from tests.support.lowering import Placed, floats
 
 Program = Callable[..., Any]
+solved = lax.linalg.triangular_solve
 
 
 def definite(a: jax.Array) -> jax.Array:
@@ -103,6 +105,38 @@ def test_a_triangular_system_is_not_solved_row_by_row() -> None:
     assert report(other, other, *square).verdict is Verdict.PROVED
     mixed = lambda a, b: lax.linalg.triangular_solve(a[:2, :2], b.T, left_side=False, lower=True).T  # noqa: E731
     assert report(lambda a, b: other(a[:2, :2], b), mixed, *square[:2], (8, 8), (2, 8)).verdict is Verdict.UNKNOWN
+
+
+TURNED: dict[str, tuple[bool, Program]] = {
+    "on the right": (True, lambda a, b: solved(a, b.T, left_side=False, lower=True, transpose_a=True).T),
+    "the other triangle, transposed": (
+        True,
+        lambda a, b: solved(a.T, b, left_side=True, lower=False, transpose_a=True),
+    ),
+    "both": (True, lambda a, b: solved(a.T, b.T, left_side=False, lower=False).T),
+    "not transposed": (False, lambda a, b: solved(a, b.T, left_side=False, lower=True).T),
+    "the other triangle": (False, lambda a, b: solved(a, b.T, left_side=False, lower=False, transpose_a=True).T),
+    "another matrix": (False, lambda a, b: solved(a.T, b.T, left_side=False, lower=False, transpose_a=True).T),
+    "ones": (False, lambda a, b: solved(a, b.T, left_side=False, lower=True, transpose_a=True, unit_diagonal=True).T),
+    "the conjugate": (
+        False,
+        lambda a, b: solved(a, b.T, left_side=False, lower=True, transpose_a=True, conjugate_a=True).T,
+    ),
+}
+"""Whether it is `solve_triangular(a, b, lower=True)`."""
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_the_side_of_a_triangular_system_does_not_matter(name: str) -> None:
+    same, local = TURNED[name]
+    whole = lambda a, b: solved(a, b, left_side=True, lower=True)  # noqa: E731
+    dtype = jnp.complex64 if name == "the conjugate" else jnp.float32
+    shapes = tuple(jax.ShapeDtypeStruct(shape, dtype) for shape in ((3, 3), (3, 8)))
+    placed = Placed(AbstractMesh((4,), ("x",)), (P(), P(None, "x")), P(None, "x"), shapes)
+    verdict = hlo_verify.verify(*placed.pair(whole, local), refute=False).verdict
+    assert (verdict is Verdict.PROVED) == same
+    a, b = np.random.default_rng(0).normal(size=(2, 3, 3))
+    assert np.allclose(whole(a, b), local(a, b), atol=1e-3) == (same or name == "the conjugate")
 
 
 def module(call: str) -> str:

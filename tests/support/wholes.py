@@ -114,9 +114,7 @@ def _triangular_solve(source: Tensor, bodies: list[Array], evaluator: Evaluator)
     a = np.tril(a) if options["lower"] == "True" else np.triu(a)
     if options["unit_diagonal"] == "True":
         a = a * (1 - np.eye(len(a))) + np.eye(len(a))
-    if options["transpose_a"] == "TRANSPOSE":
-        a = a.T
-    return np.linalg.solve(a if options["left_side"] == "True" else a.T, b)
+    return np.linalg.solve(a, b)
 
 
 def _fft(source: Tensor, bodies: list[Array], evaluator: Evaluator) -> Any:
