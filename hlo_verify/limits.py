@@ -272,6 +272,8 @@ class Limits:
     """Products of a difference that is asked about."""
     formula_terms: int = 64
     """Terms, one in another, of a difference that is asked about as a formula of real numbers."""
+    quotient_steps: int = 3000
+    """Products that are multiplied to write two terms as quotients of polynomials, some dozens in a step."""
     told_apart: int = 256
     """Cases of conditions told apart where an infinity may take part in a sum; past them it equals nothing else."""
     mixed_integers: int = 4

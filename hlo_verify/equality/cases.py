@@ -11,7 +11,6 @@ A question is abandoned past so many cases (`Limits.cases`): the guards of a ter
 
 from __future__ import annotations
 
-from collections.abc import Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial, reduce
@@ -34,15 +33,16 @@ from hlo_verify.equality.greatest_sums import same_greatest_sum
 from hlo_verify.equality.opening import computed_with, opened, without_common_sums, without_name
 from hlo_verify.equality.pieces_of_forms import in_case, is_within, pieces_between, truth_on, variable_on
 from hlo_verify.equality.prefixes import by_parts
-from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open
+from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open, pattern
 from hlo_verify.equality.quotients import same_quotients
-from hlo_verify.equality.sides import apart, together
+from hlo_verify.equality.rational_functions import same_rational_function
+from hlo_verify.equality.sides import apart, both, together
 from hlo_verify.equality.told_integers import with_told
 from hlo_verify.equality.turned_extrema import both_turned
 from hlo_verify.equality.unrolling import unrolled, written_out
 from hlo_verify.equality.zero_one import same_network
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit, Index, Opaque, Var
+from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.limits import Limits, allows
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import unfold
@@ -92,6 +92,8 @@ def equal(
     if total.within(most, lambda part: same_network(found, expected, part), limit):
         return True
     if same_quotients(found, expected, inside) or same_greatest_sum(found, expected, total.session, inside):
+        return True
+    if same_rational_function(found, expected, total.session):
         return True
     elements = multisets.as_sums(found, expected)
     if elements is not None and total.within(most, lambda part: _equal_somehow(*elements, inside, part), limit):
@@ -328,7 +330,9 @@ def _cancels(p: Poly, state: _Split) -> bool:
         if own is not e:
             merged[e] = own
     reduced = with_told(rebuilt(p, {}, merged) if merged else p, state.pieces.values())
-    return together(reduced) is ZERO or together(_join_equal_definitions(reduced, state)) is ZERO
+    if together(reduced) is ZERO or together(_join_equal_definitions(reduced, state)) is ZERO:
+        return True
+    return same_rational_function(*both(reduced), state.integers.effort.session)
 
 
 def _may_equal(a: Index, b: Index) -> bool:
@@ -345,7 +349,7 @@ def _join_equal_definitions(p: Poly, state: _Split) -> Poly:
                 continue
             known = _known_of(a.free | b.free, state.pieces)
             ends = [(g.lo, g.hi) for g in known]
-            question = (a.tensor, b.tensor, _pattern([*a.indices, *b.indices, *(g.form for g in known)]), *ends)
+            question = (a.tensor, b.tensor, pattern([*a.indices, *b.indices, *(g.form for g in known)]), *ends)
             if state.depth <= state.integers.effort.refused.get(question, 0):
                 continue
             if _same_definition(a, b, known, state):
@@ -358,23 +362,6 @@ def _join_equal_definitions(p: Poly, state: _Split) -> Poly:
 def _known_of(variables: frozenset[Var], pieces: dict[Index, Guard]) -> tuple[Guard, ...]:
     """What the case at hand says of some variables alone."""
     return tuple(g for g in pieces.values() if g.free <= variables and not (g.lo is None and g.hi is None))
-
-
-def _pattern(indices: list[Index]) -> Hashable:
-    """Index expressions but for the names of their variables, which are new ones at every depth of a comparison."""
-    numbers: dict[Var, int] = {}
-    return tuple(
-        (
-            e.const,
-            *(
-                (numbers.setdefault(a.var, len(numbers)), a.var.size, a.low, a.radix, c)
-                if isinstance(a, Digit)
-                else (a.uid, c)
-                for a, c in e.items
-            ),
-        )
-        for e in indices
-    )
 
 
 def _same_definition(a: Read, b: Read, known: tuple[Guard, ...], state: _Split) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Hashable
 
 from hlo_verify.equality.opening import leaves
 from hlo_verify.equality.sides import together
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Digit
+from hlo_verify.index.expr import Digit, Index, Var
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import INFINITY, Function
 from hlo_verify.terms.term import ZERO, Guard, Number, Poly, Read, Tensor, atoms, indices, monomial_skey
@@ -63,3 +64,20 @@ def comparable(x: Tensor, y: Tensor, told: frozenset[Tensor | Function] = frozen
     if (leaves(x) ^ leaves(y)) - {INFINITY} - told:
         return False
     return [v.size for v in x.bound] == [v.size for v in y.bound]
+
+
+def pattern(indices: list[Index]) -> Hashable:
+    """Index expressions but for the names of their variables, which are new ones at every depth of a comparison."""
+    numbers: dict[Var, int] = {}
+    return tuple(
+        (
+            e.const,
+            *(
+                (numbers.setdefault(a.var, len(numbers)), a.var.size, a.low, a.radix, c)
+                if isinstance(a, Digit)
+                else (a.uid, c)
+                for a, c in e.items
+            ),
+        )
+        for e in indices
+    )

@@ -63,6 +63,15 @@ def together(p: Poly) -> Poly:
     return algebra.build(terms)
 
 
+def both(p: Poly) -> tuple[Poly, Poly]:
+    """The two sides of a comparison; a difference is one side, less nothing."""
+    terms: dict[str, dict[Monomial, Number]] = {FOUND: {}, EXPECTED: {}}
+    for mono, c in p.items:
+        own = tuple(item for item in mono if item[0] not in _side(mono))
+        terms[EXPECTED if is_of(mono, EXPECTED) else FOUND][own] = c
+    return algebra.build(terms[FOUND]), algebra.build(terms[EXPECTED])
+
+
 def _side(mono: Monomial) -> list[Read]:
     return [atom for atom, _ in mono if isinstance(atom, Read) and atom.tensor.kind == SIDE]
 

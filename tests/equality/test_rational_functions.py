@@ -1,0 +1,180 @@
+"""Quotients of quotients are compared as one polynomial over another: where they are numbers, and nowhere else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from itertools import product
+from random import Random
+from typing import Any
+
+import jax.numpy as jnp
+import pytest
+from jax.sharding import AbstractMesh
+from jax.sharding import PartitionSpec as P
+
+import hlo_verify.ops  # noqa: F401  # which equality is about
+from hlo_verify import Verdict, verify
+from hlo_verify.equality.rational_functions import same_rational_function
+from hlo_verify.index import expr
+from hlo_verify.session import Session
+from hlo_verify.terms import algebra, guards, losses
+from hlo_verify.terms.functions import INVERSE
+from hlo_verify.terms.laws import apply
+from hlo_verify.terms.term import ONE, Poly, number, tensor
+from tests.support.lowering import Placed, floats
+
+Tree = tuple[Any, ...] | str | int
+
+
+def term(tree: Tree, atoms: dict[str, Poly]) -> Poly:
+    if isinstance(tree, int):
+        return number(tree)
+    if isinstance(tree, str):
+        return atoms[tree]
+    kind, *parts = tree
+    args = [term(part, atoms) for part in parts]
+    if kind == "/":
+        return apply(INVERSE, (args[0],))
+    if kind == "+":
+        return losses.checked(algebra.add(*args), *args, added=True)
+    return losses.checked(algebra.multiply(*args), *args)
+
+
+def value(tree: Tree, numbers: dict[str, int]) -> Fraction:
+    """What a tree is; raises `ZeroDivisionError` where it is no number."""
+    if isinstance(tree, int):
+        return Fraction(tree)
+    if isinstance(tree, str):
+        return Fraction(numbers[tree])
+    kind, *parts = tree
+    args = [value(part, numbers) for part in parts]
+    if kind == "/":
+        return 1 / args[0]
+    return args[0] + args[1] if kind == "+" else args[0] * args[1]
+
+
+def drawn(random: Random, depth: int) -> Tree:
+    if depth == 0 or random.random() < 0.15:
+        return random.choice(["a", "b", "a", "b", 1, -1, 2])
+    kind = random.choice("++**/")
+    return kind, *(drawn(random, depth - 1) for _ in range(1 if kind == "/" else 2))
+
+
+def spelled_otherwise(random: Random, tree: Tree) -> Tree:
+    """A tree that is equal wherever both are numbers, or nearly so."""
+    if not isinstance(tree, tuple):
+        return tree
+    kind, *parts = tree
+    parts = [spelled_otherwise(random, part) for part in parts]
+    way = random.randrange(5)
+    if kind == "+" and way == 0:  # a + b = (a/b + 1)*b
+        return "*", ("+", ("*", parts[0], ("/", parts[1])), 1), parts[1]
+    if kind == "*" and way == 1:  # a*b = b/(1/a)
+        return "*", parts[1], ("/", ("/", parts[0]))
+    if kind == "/" and way == 2:  # 1/a = a/(a*a)
+        return "*", parts[0], ("/", ("*", parts[0], parts[0]))
+    if kind == "+" and way == 3:  # a + b, nearly
+        return "+", parts[0], ("*", parts[1], random.choice([1, 1, -1]))
+    return kind, *parts
+
+
+def of_two() -> dict[str, Poly]:
+    return {name: algebra.read(tensor("argument", name, "f32", ()), ()) for name in "ab"}
+
+
+@pytest.mark.parametrize("start", range(4))
+def test_what_is_one_is_equal_where_the_expected_term_is_a_number(start: int) -> None:
+    random, session = Random(start), Session()
+    same = 0
+    with session.on():
+        atoms = of_two()
+        for _ in range(120):
+            expected = drawn(random, 5)
+            found = spelled_otherwise(random, expected)
+            if not same_rational_function(term(found, atoms), term(expected, atoms), session):
+                continue
+            same += 1
+            for a, b in product(range(-2, 3), repeat=2):
+                try:
+                    wanted = value(expected, {"a": a, "b": b})
+                except ZeroDivisionError:
+                    continue
+                assert value(found, {"a": a, "b": b}) == wanted, (found, expected, a, b)
+    assert same > 2
+
+
+ONE_AS = ("/", ("/", "a"))
+PARALLEL = "/", ("+", ("/", "a"), ("/", "b"))
+SHORT = "*", ("*", "a", "b"), ("/", ("+", "a", "b"))
+GAIN = "*", "a", ("/", ("+", "a", "b"))
+LEFT = "*", ("+", 1, ("*", -1, GAIN)), "a"
+PAIRS: dict[str, tuple[Tree, Tree, bool]] = {
+    "in parallel": (SHORT, PARALLEL, True),
+    "divided by what may be 0": (PARALLEL, SHORT, False),
+    "what a gain leaves": (SHORT, ("*", LEFT, ("*", ONE_AS, ("/", "a"))), True),
+    "of another": (GAIN, ("*", LEFT, ("*", ONE_AS, ("/", "a"))), False),
+    "an inverse of an inverse": ("a", ONE_AS, True),
+    "an inverse that is not there": (ONE_AS, "a", False),
+    "the opposite": (("*", -1, SHORT), PARALLEL, False),
+}
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_pairs(name: str) -> None:
+    found, expected, same = PAIRS[name]
+    session = Session()
+    with session.on():
+        atoms = of_two()
+        assert same_rational_function(term(found, atoms), term(expected, atoms), session) == same
+
+
+def test_conditions_are_apart() -> None:
+    """Where a condition does not hold, nothing is divided: `[c]/(1/a)` may stand for no `[d]*a`."""
+    session = Session()
+    with session.on():
+        atoms = of_two()
+        on = guards.interval(expr.of_var(expr.fresh("i", 4)), 0, 1)
+        off = algebra.subtract(ONE, on)
+        a, b = (algebra.multiply(where, term(ONE_AS, atoms)) for where in (on, off))
+        plain = algebra.multiply(on, atoms["a"])
+        assert same_rational_function(plain, a, session)
+        assert not same_rational_function(plain, b, session)
+        assert not same_rational_function(a, plain, session)
+
+
+def filtered(z: Any, q: Any, r: Any) -> Any:
+    """Kalman's filter of series, by gains."""
+    mean, variance, means = jnp.zeros(z.shape[1]), jnp.ones(z.shape[1]), []
+    for each in z:
+        variance = variance + q
+        gain = variance / (variance + r)
+        mean, variance = mean + gain * (each - mean), (1 - gain) * variance
+        means.append(mean)
+    return jnp.stack(means)
+
+
+def filtered_otherwise(wrong: str) -> Callable[..., Any]:
+    def run(z: Any, q: Any, r: Any) -> Any:
+        mean, variance, means = jnp.zeros(z.shape[1]), jnp.ones(z.shape[1]), []
+        for each in z:
+            before = variance + q
+            total = before + r
+            mean = (r * mean + before * each) / total
+            variance = before * r / (before if wrong == "another variance" else total)
+            means.append(mean if wrong != "twice" else 2 * mean)
+        return jnp.stack(means)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("wrong", "verdict"), [("", Verdict.PROVED), ("another variance", Verdict.UNKNOWN), ("twice", Verdict.UNKNOWN)]
+)
+@pytest.mark.usefixtures("prover_alone")
+def test_filters_by_gains_and_by_weights(wrong: str, verdict: Verdict) -> None:
+    parts = P(None, "x"), P("x"), P("x")
+    placed = Placed(AbstractMesh((4,), ("x",)), parts, P(None, "x"), floats((3, 8), (8,), (8,)))
+    pair = placed.pair(filtered, filtered_otherwise(wrong))
+    report = verify(*pair, refute=False, assume={"q": "positive", "r": "positive"})
+    assert report.verdict is verdict
