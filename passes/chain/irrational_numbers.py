@@ -1,10 +1,12 @@
-"""Roots of 2 and of pi in numbers that people wrote: 0.707106769, 1.12837923 and 2.50662827 are `1/sqrt(2)`,
-`2/sqrt(pi)` and `sqrt(2*pi)`, rounded, as a normal distribution and functions of it (an exact GELU) have them."""
+"""Roots and logarithms in numbers that people wrote: 0.707106769, 1.12837923 and 2.50662827 are `1/sqrt(2)`,
+`2/sqrt(pi)` and `sqrt(2*pi)`, rounded, as a normal distribution and functions of it (an exact GELU) have them;
+0.693147182 and 0.918938518 are `log(2)` and `1/2*log(2*pi)`, as entropies and likelihoods have them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
@@ -14,16 +16,20 @@ from hlo_verify.program.element_types import DTYPES
 POWERS = range(-3, 4)
 """The powers of two, of which the roots are multiples."""
 
+OF_LOGARITHMS = 2 * np.pi, np.pi, *range(2, 17), 32, 64, 100, 128, 256, 512, 1000, 1024, 10_000
+"""Numbers whose logarithms people write down."""
+
 _CLOSE = 1e-3
 """What is farther off than this part of a number is not looked at in exact numbers; bfloat16 has eight bits."""
 
 
 def irrational(number: Key) -> Computed | None:
-    """A number as a multiple, by a power of two, of roots of 2 and of pi, or of their inverses; None if it is none."""
+    """A number as a multiple, by a power of two, of roots of 2 and of pi, of their inverses, or of a logarithm; None if
+    it is none."""
     dtype, value = number[0], np.frombuffer(number[1], DTYPES[number[0]])[0]
     if not np.isfinite(float(value)):
         return None
-    for found in _multiples(dtype, float(value)):
+    for found in chain(_multiples(dtype, float(value)), _of_logarithms(dtype, float(value))):
         near = replace(found, rounded=value, beside=found.literals)
         if near.is_rounded and is_within(near, near.roundings):
             return near
@@ -47,3 +53,22 @@ def _multiples(dtype: str, value: float) -> Iterator[Computed]:
             made = above if below is None or above is None else next(applied("divide", (above, below)), None)
             if made is not None and abs(float(made.exact) - value) <= _CLOSE * abs(value):
                 yield made
+
+
+def _of_logarithms(dtype: str, value: float) -> Iterator[Computed]:
+    """Multiples of logarithms, of numbers with enough digits to tell these apart."""
+    if np.dtype(DTYPES[dtype]).itemsize < 4 or not value:
+        return
+    scalar = np.dtype(DTYPES[dtype]).type
+    for x in OF_LOGARITHMS:
+        power = round(np.log2(abs(value) / np.log(x)))
+        factor, of = number_of(dtype, scalar(np.copysign(2.0**power, value))), number_of(dtype, scalar(x))
+        if (
+            power not in POWERS
+            or factor is None
+            or of is None
+            or abs(float(factor.exact) * np.log(x) - value) > _CLOSE * abs(value)
+        ):
+            continue
+        base = function_of("log", of)
+        yield from applied("multiply", (factor, base)) if base is not None else ()

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import ml_dtypes
 import numpy as np
 import pytest
 from jax import lax
@@ -23,6 +24,9 @@ ROOTS = {
     "sqrt(2 pi)": math.sqrt(2 * math.pi),
     "sqrt(2/pi)": math.sqrt(2 / math.pi),
     "1/sqrt(8 pi)": 1 / math.sqrt(8 * math.pi),
+    "log(2)": math.log(2),
+    "-1/4*log(10)": -math.log(10) / 4,
+    "1/2*log(2 pi)": math.log(2 * math.pi) / 2,
 }
 
 
@@ -36,7 +40,7 @@ def test_a_multiple_of_roots(name: str) -> None:
         found = irrational(key(ROOTS[name], dtype))
         assert found is not None and found.is_rounded
         assert math.isclose(float(found.exact), ROOTS[name], rel_tol=1e-6)
-        for factor in (1 + 2.0**-18, 1 - 2.0**-18, 0.99, 3, 1 / 32):
+        for factor in (1 + 2.0**-18, 1 - 2.0**-18, 0.99, 2.9, 1 / 32):
             assert irrational(key(ROOTS[name] * factor, dtype)) is None
     assert irrational(key(ROOTS[name], np.float64)) != irrational(key(ROOTS[name]))
 
@@ -108,3 +112,32 @@ def test_a_root_is_off_by_few_units(size: int, units: int, expected: Verdict) ->
     given = jax.ShapeDtypeStruct((8,), jnp.float32)
     mapped = jax.shard_map(lambda x: x * np.float32(size**-0.5), mesh=MESH, in_specs=P("d"), out_specs=P("d"))
     assert hlo_verify.check(lambda x: x / root, mapped, given, refute=False).verdict is expected
+
+
+def test_logarithms_in_few_digits_are_any_number() -> None:
+    assert irrational(("bf16", ml_dtypes.bfloat16(math.log(2)).tobytes())) is None
+
+
+def shared(s: jax.Array, t: jax.Array) -> jax.Array:
+    """A divergence of Jensen and Shannon, of rows that are distributions."""
+    p, q = jax.nn.softmax(s), jax.nn.softmax(t)
+    return (p * jnp.log(p / ((p + q) / 2))).sum(-1)
+
+
+def shared_by_logarithms(two: float) -> Callable[..., jax.Array]:
+    def run(s: jax.Array, t: jax.Array) -> jax.Array:
+        p, q = jax.nn.log_softmax(s), jax.nn.log_softmax(t)
+        return (jnp.exp(p) * (p - jnp.log(jnp.exp(p) + jnp.exp(q)) + np.float32(two))).sum(-1)
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("two", "verdict"),
+    [(math.log(2), Verdict.PROVED), (math.log(2) * (1 + 1e-5), Verdict.UNKNOWN), (math.log(3), Verdict.UNKNOWN)],
+)
+def test_a_mean_of_two_by_logarithms(two: float, verdict: Verdict) -> None:
+    x = jax.ShapeDtypeStruct((4, 3), jnp.float32)
+    local = jax.shard_map(shared_by_logarithms(two), mesh=MESH, in_specs=(P("d"), P("d")), out_specs=P("d"))
+    report = hlo_verify.verify(jax.jit(shared).trace(x, x), jax.jit(local).trace(x, x), devices=4, refute=False)
+    assert report.verdict is verdict
