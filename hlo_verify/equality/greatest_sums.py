@@ -111,7 +111,7 @@ def _is_deep(p: Poly, kind: str) -> bool:
     """Whether an extremum is of sums with another one in them."""
     return any(
         len(inside.items) > 1 and any(isinstance(a, Read) and a.tensor.kind == kind for a in atoms(inside))
-        for outer in atoms(p)
+        for outer in atoms(opened(p))
         if isinstance(outer, Read) and outer.tensor.kind == kind
-        for inside in outer.tensor.bodies
+        for inside in map(opened, outer.tensor.bodies)
     )

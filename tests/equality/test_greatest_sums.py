@@ -25,6 +25,7 @@ from hlo_verify.terms.functions import EXTREMA
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import Poly, Tensor, number, tensor
 from tests.support.evaluate import Evaluator
+from tests.support.lowering import Placed, floats
 
 MESH = AbstractMesh((4,), ("d",))
 SIZE = 2
@@ -147,3 +148,24 @@ def test_the_best_way_in_parts(prover_alone: None) -> None:
 @pytest.mark.parametrize("one", [1, 4])
 def test_a_part_that_is_turned(one: int, prover_alone: None) -> None:
     assert verdict(lambda *given: in_parts(*given, one)) is not Verdict.PROVED
+
+
+ALL_AT_ONCE: dict[str, Callable[..., Any]] = {
+    "": lambda a, b, c: lax.pmax(jnp.max(a[:, :, None] + b[None] + c, (1, 2)), "d"),
+    "the other first": lambda a, b, c: jnp.max(lax.pmax(jnp.max(a[:, :, None] + b[None], 1), "d") + c, 1),
+    "subtracted": lambda a, b, c: lax.pmax(jnp.max(a[:, :, None] + b[None] - c, (1, 2)), "d"),
+    "apart": lambda a, b, c: lax.pmax(jnp.max(a, 1) + jnp.max(b + c), "d"),
+}
+
+
+@pytest.mark.usefixtures("prover_alone")
+@pytest.mark.parametrize("other", ALL_AT_ONCE)
+def test_sums_that_have_a_name(other: str) -> None:
+    """Of three numbers that are added up, two in a maximum of their own."""
+
+    def in_turn(a: Any, b: Any, c: Any) -> Any:
+        return jnp.max(a + jnp.max(b + c, 1), 1)
+
+    placed = Placed(AbstractMesh((4,), ("d",)), (P(None, "d"), P("d"), P()), P(), floats((4, 8), (8, 4), (4,)))
+    report = verify(*placed.pair(in_turn, ALL_AT_ONCE[other]), refute=False)
+    assert (report.verdict is Verdict.PROVED) == (other in ("", "the other first"))
