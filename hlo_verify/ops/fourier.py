@@ -6,6 +6,8 @@ So a transform along two dimensions is one along each, with the elements handed 
 last dimension comes first and half of it is there, of a transform like any other; what gives real numbers stays what it
 is. A transform and its inverse along one dimension leave what there was.
 
+The inverse of a product of two transforms is a convolution (`convolutions`).
+
 All are linear: of a sum they are the sum of those of its terms, over a dimension too, and multiples are taken out.
 """
 
@@ -18,6 +20,7 @@ from itertools import permutations
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import allows
+from hlo_verify.ops.convolutions import convolved
 from hlo_verify.ops.values import Context, Rule, Value, function_of, position_var
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra
@@ -48,6 +51,12 @@ def _fft(op: Op, args: list[Value], context: Context) -> list[Value]:
         return [Value(type_, term)]
 
     def whole(p: Poly) -> Poly:
+        if kind == "IRFFT" and len(own) == 1:
+            (k,), (n,) = own, (type_.shape[own[0]],)
+            place, at = position_var(k, x.shape[k]), expr.of_var(position_var(k, n))
+            product = convolved(p, place, at, n, is_real=True) if x.shape[k] == n // 2 + 1 > 1 else None
+            if product is not None:
+                return product
         return function_of("fft", key, [(Value(x.type, p), own)], type_, own)
 
     # of complex numbers that give real ones, multiples are real alone
@@ -56,6 +65,9 @@ def _fft(op: Op, args: list[Value], context: Context) -> list[Value]:
 
 def _along(kind: str, given: Var, place: Var, dtype: str, body: Poly) -> Poly:
     """The transform along one dimension, at a place."""
+    product = convolved(body, given, expr.of_var(place), given.size, is_real=False) if kind == "IFFT" else None
+    if product is not None:
+        return product
     bound, at = expr.fresh("f", given.size), expr.of_var(place)
     body = algebra.substitute(body, {given: expr.of_var(bound)})
     left = _undone(body.atom, kind, bound, at, dtype)
