@@ -3,9 +3,9 @@
     (1 - p/(p + r))*p  =  r*p/(p + r)        1/(1/a + 1/b)  =  a*b/(a + b)
 
 From the inside out, each term is a polynomial over a product of such, and two of them are one if the polynomials are
-once both are multiplied by what they are divided by. The expected term is taken to be a number, so that nothing that it
-divides by is 0; what the found one divides by has to be a factor of that, or not to be 0 whatever the arguments are.
-Under different conditions terms are looked at by themselves, as nothing is divided where a condition does not hold.
+once both are multiplied by what they are divided by. None of that may be 0, whatever the arguments are, in either term:
+where the expected one divides by 0 it may be finite (`1/(1 + 1/a)`), or be a part of what is. Under different
+conditions terms are looked at by themselves.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
+from hlo_verify.equality.opening import made_of_few
+from hlo_verify.equality.quotients import MOST
+from hlo_verify.equality.scalar_values import is_far
 from hlo_verify.equality.summands import SpentError, Steps
 from hlo_verify.memory import once_a_session
 from hlo_verify.session import Session
@@ -29,7 +32,9 @@ Divisors = Mapping[Poly, int]
 
 def same_rational_function(found: Poly, expected: Poly, session: Session) -> bool:
     """Whether two terms are one quotient of polynomials, under the same conditions."""
-    if max(_depth(found), _depth(expected)) < 2:
+    if not (_divides(found) or _divides(expected)) or not made_of_few((found, expected), MOST):
+        return False
+    if is_far(algebra.difference(found, expected)):
         return False
     steps = Steps(session.limits.quotient_steps)
     mine, others = _by_conditions(found), _by_conditions(expected)
@@ -43,11 +48,9 @@ def same_rational_function(found: Poly, expected: Poly, session: Session) -> boo
 
 
 def _are_one(found: Poly, expected: Poly, steps: Steps) -> bool:
-    given, own = _Quotients(steps, is_given=True), _Quotients(steps, is_given=False)
-    others, mine = given.of(expected), own.of(found)
-    if not (own.doubtful <= given.doubtful and own.divided_by <= given.divided_by):
-        return False
-    return given.over(mine[1], others) is own.over(others[1], mine)
+    quotients = _Quotients(steps)
+    one, other = quotients.of(found), quotients.of(expected)
+    return quotients.over(other[1], one) is quotients.over(one[1], other)
 
 
 def _by_conditions(p: Poly) -> dict[Monomial, Poly]:
@@ -60,15 +63,15 @@ def _by_conditions(p: Poly) -> dict[Monomial, Poly]:
 
 
 @once_a_session
-def _depth(p: Poly) -> int:
-    """How many quotients a term has within one another."""
-    return max((_depth_of(atom) for mono, _ in p.items for atom, _ in mono), default=0)
+def _divides(p: Poly) -> bool:
+    """Whether something is divided in a term."""
+    return any(_divides_in(atom) for mono, _ in p.items for atom, _ in mono)
 
 
-def _depth_of(atom: Atom) -> int:
-    if isinstance(atom, Apply) and atom.function == INVERSE:
-        return 1 + _depth(atom.args[0])
-    return _depth(atom.tensor.bodies[0]) if isinstance(atom, Read) and atom.tensor.kind == "term" else 0
+def _divides_in(atom: Atom) -> bool:
+    if isinstance(atom, Apply):
+        return atom.function == INVERSE
+    return isinstance(atom, Read) and atom.tensor.kind == "term" and _divides(atom.tensor.bodies[0])
 
 
 def _common(p: Poly) -> dict[Atom, int]:
@@ -80,7 +83,7 @@ def _common(p: Poly) -> dict[Atom, int]:
 
 
 class _OtherError(Exception):
-    """A term is no quotient of polynomials of numbers."""
+    """A term is no quotient of polynomials of numbers, or may be divided by 0."""
 
 
 @dataclass(slots=True)
@@ -88,13 +91,7 @@ class _Quotients:
     """Terms as polynomials over products of some."""
 
     steps: Steps
-    is_given: bool
-    """Whether the terms are taken to be numbers."""
     found: dict[Poly, tuple[Poly, Divisors]] = field(default_factory=dict)
-    divided_by: set[Poly] = field(default_factory=set)
-    """The factors of all that is inverted, but for what is seen not to be 0."""
-    doubtful: set[Atom] = field(default_factory=set)
-    """All others that may be no number."""
 
     def of(self, p: Poly) -> tuple[Poly, Divisors]:
         known = self.found.get(p)
@@ -145,7 +142,7 @@ class _Quotients:
 
     def _inverse(self, p: Poly) -> tuple[Poly, Divisors]:
         top, divisors = self.of(p)
-        if top is ZERO:
+        if all(signs.of(each) & (signs.ZERO | signs.BEYOND) for each in (p, top)):
             raise _OtherError
         above, below = ONE, dict[Poly, int]()
         for divisor, n in divisors.items():
@@ -162,13 +159,11 @@ class _Quotients:
         below = {of_atom(a): n for a, n in common.items()}
         if rest is not ONE:
             below[rest] = 1
-        if self.is_given or all(signs.of(each) & (signs.ZERO | signs.BEYOND) for each in (p, top)):
-            self.divided_by |= below.keys()
         return algebra.scale(above, scale), below
 
     def _keep(self, atom: Atom) -> None:
         if atom.doubt:
-            self.doubtful.add(atom)
+            raise _OtherError
 
     def _times(self, p: Poly, q: Poly) -> Poly:
         self.steps.take(len(p.items) * len(q.items))

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from hlo_verify.index import expr
 from hlo_verify.terms import signs
+from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import Function
-from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, mix
+from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, mix
 
 POINTS = (0.7, -1.3, 0.2)
 """About these a term is looked at in floats, before it is worked out."""
@@ -45,14 +46,18 @@ def _worked_out(atom: Atom, point: float, known: dict[Atom, float]) -> float:
     if isinstance(atom, Ix):
         places = ((expr.of_atom(part).uid, c) for part, c in atom.index.items)
         return atom.index.const + math.fsum(c * abs(point + math.sin(uid)) for uid, c in places)
+    if isinstance(atom, Read) and atom.tensor.kind == "term" and atom.tensor.seal is None:
+        return _total(unfold(atom)[1][0], point, known)
     if not isinstance(atom, Apply) or not atom.args:
         found = point + math.sin(atom.uid)
         return found if signs.of_atom(atom) & signs.NEGATIVE else abs(found)
-    args = [
-        math.fsum(float(c) * math.prod(_value(a, point, known) ** float(n) for a, n in mono) for mono, c in arg.items)
-        for arg in atom.args
-    ]
+    args = [_total(arg, point, known) for arg in atom.args]
     return float(function(*args)) if function is not None else _of_unknown(atom.function, _mixed(atom.function, args))
+
+
+def _total(p: Poly, point: float, known: dict[Atom, float]) -> float:
+    products = (float(c) * math.prod(_value(a, point, known) ** float(n) for a, n in mono) for mono, c in p.items)
+    return math.fsum(products)
 
 
 def _mixed(function: Function, args: list[float]) -> float:

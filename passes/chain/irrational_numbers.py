@@ -62,13 +62,8 @@ def _of_logarithms(dtype: str, value: float) -> Iterator[Computed]:
     scalar = np.dtype(DTYPES[dtype]).type
     for x in OF_LOGARITHMS:
         power = round(np.log2(abs(value) / np.log(x)))
-        factor, of = number_of(dtype, scalar(np.copysign(2.0**power, value))), number_of(dtype, scalar(x))
-        if (
-            power not in POWERS
-            or factor is None
-            or of is None
-            or abs(float(factor.exact) * np.log(x) - value) > _CLOSE * abs(value)
-        ):
+        if power not in POWERS or abs(2.0**power * np.log(x) - abs(value)) > _CLOSE * abs(value):
             continue
-        base = function_of("log", of)
-        yield from applied("multiply", (factor, base)) if base is not None else ()
+        factor, of = number_of(dtype, scalar(np.copysign(2.0**power, value))), number_of(dtype, scalar(x))
+        base = None if of is None else function_of("log", of)
+        yield from applied("multiply", (factor, base)) if factor is not None and base is not None else ()
