@@ -135,8 +135,8 @@ class Judge:
 
 
 def draw(module: Module, bounds: tuple[int, int], scale: float, seed: Sequence[int]) -> list[Array]:
-    """Arguments for a logical module: truth values, floats of about that scale, and integers from the first to below the
-    second bound."""
+    """Arguments for a logical module: truth values, floats of about that scale, and integers from the first bound to
+    below the second."""
     generator = np.random.default_rng(seed)
     arguments = []
     for name, kind in zip(module.argument_names, module.main.argument_types, strict=True):
