@@ -121,7 +121,7 @@ class _Quotients:
         for atom, n in mono:
             if atom.boolean:
                 raise _OtherError
-            if not isinstance(n, int):
+            if not isinstance(n, int) or n < 0:
                 self._keep(atom)
                 top = algebra.multiply(top, make_poly(((((atom, n),), 1),)))
                 continue
@@ -142,7 +142,7 @@ class _Quotients:
 
     def _inverse(self, p: Poly) -> tuple[Poly, Divisors]:
         top, divisors = self.of(p)
-        if all(signs.of(each) & (signs.ZERO | signs.BEYOND) for each in (p, top)):
+        if top is ZERO or all(signs.of(each) & (signs.ZERO | signs.BEYOND) for each in (p, top)):
             raise _OtherError
         above, below = ONE, dict[Poly, int]()
         for divisor, n in divisors.items():
