@@ -20,7 +20,6 @@ from collections.abc import Sequence
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.limits import allows
-from hlo_verify.memory import once_a_session
 from hlo_verify.terms import signs
 from hlo_verify.terms.addition import build
 from hlo_verify.terms.finite import at_ends_and_conditions
@@ -125,7 +124,6 @@ def _are_over_one(group: Sequence[Addend]) -> bool:
     return len({tuple(v.size for v in _opened(atom)[0]) for _, _, atom in group}) == 1
 
 
-@once_a_session
 def _lengths(source: Tensor) -> tuple[int, ...]:
     """The ranges that a sum goes through, as its definition has them: opening it at a place takes far longer."""
     sizes, factors = [v.size for v in source.bound], _factors(source)
@@ -142,10 +140,16 @@ def _factors(source: Tensor) -> list[Read]:
     return [a for mono, _ in items for a, n in mono if n == 1 and isinstance(a, Read)] if len(items) == 1 else []
 
 
-@once_a_session
 def _opened(atom: Read) -> tuple[tuple[Var, ...], Poly]:
     """The variables that a sum goes through, the longest ranges first, and what it adds up: sums that are factors of
     that are opened too, as `sum v. y(v) * sum w. x(v, w)`."""
+    known = signs.opened()
+    if atom not in known:
+        known[atom] = _opened_anew(atom)
+    return known[atom]
+
+
+def _opened_anew(atom: Read) -> tuple[tuple[Var, ...], Poly]:
     from hlo_verify.terms.definitions import unfold  # made of terms, whose signs are asked for
     from hlo_verify.terms.products import expanded
 

@@ -15,6 +15,7 @@ from hlo_verify.memory import per_session
 from hlo_verify.terms import assumed_bounds
 
 if TYPE_CHECKING:
+    from hlo_verify.index.expr import Var
     from hlo_verify.program.allowed_values import Values
     from hlo_verify.terms.term import Apply, Atom, Monomial, Number, Poly, Read, Tensor
 
@@ -63,6 +64,9 @@ MULTIPLIED = _table(_times)
 _signs: Callable[[], dict[Poly, int]] = per_session("signs of terms", dict)
 _elements: Callable[[], dict[Tensor, int]] = per_session("signs of elements", dict)
 _somewhere: Callable[[], dict[Read, bool]] = per_session("sums that are positive somewhere", dict)
+
+opened: Callable[[], dict[Read, tuple[tuple[Var, ...], Poly]]] = per_session("opened sums", dict)
+"""Of `shared_sums`, which is imported where it is asked for: what a session keeps is known when one starts."""
 
 
 def of(p: Poly) -> int:

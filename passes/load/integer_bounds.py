@@ -61,7 +61,7 @@ class IntegerBounds:
         """Integers that their type does not hold wrap, and of whole numbers with neighbours that it does not hold
         floats have another one: nothing is known of them."""
         dtype = self.types[value].dtype
-        least, most = _whole(dtype) if dtype in _FLOATS else INTEGER_RANGES.get(dtype, (0, 0))
+        least, most = _held(dtype)
         if found is not None and least <= found[0] and found[1] <= most and (is_integer(dtype) or dtype in _FLOATS):
             self.ranges[value] = found
         else:
@@ -87,7 +87,7 @@ class IntegerBounds:
         given = [self.of(v) for v in op.operands[_PARTS.get(name, slice(None))]]
         if name in ("divide", "remainder"):
             return _divided(name, given, op.types[0].dtype)
-        if name == "clamp" and given[0] is not None and given[2] is not None:
+        if name == "clamp" and is_integer(op.types[0].dtype) and given[0] is not None and given[2] is not None:
             return _around([given[0], given[2]])
         known = [each for each in given if each is not None]
         if len(known) < len(given) or not known:
@@ -121,8 +121,10 @@ _FLOATS = frozenset({"f64", "f32", "f16", "bf16"})
 """Floats whose whole numbers have bounds."""
 
 
-def _whole(dtype: str) -> Range:
+def _held(dtype: str) -> Range:
     """All whole numbers between these are the type's."""
+    if dtype not in _FLOATS:
+        return INTEGER_RANGES.get(dtype, (0, 0))
     most = 1 << (mantissa_bits(dtype) + 1)
     return -most, most
 
@@ -284,7 +286,7 @@ class Turns:
             if start is None or step is None or step[0] <= 0:
                 continue
             past = most[1] + (direction == "LE")  # what counts no further, and what is added last may wrap before that
-            if past - 1 + step[1] <= INTEGER_RANGES[self.bounds.types[counter].dtype][1]:
+            if past - 1 + step[1] <= _held(self.bounds.types[counter].dtype)[1]:
                 return max(-(-(past - start[0]) // step[0]), 0)
         return None
 

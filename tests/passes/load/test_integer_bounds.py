@@ -115,6 +115,8 @@ FLOATS: list[Callable[[jax.Array, jax.Array], jax.Array]] = [
     lambda a, b: a.astype(jnp.bfloat16).astype(jnp.float32) + b,
     lambda a, b: jnp.where(a == b, jnp.inf, a),
     lambda a, b: a + jnp.array([2.0**24, 1.0, -3.0, 0.5]),
+    lambda a, b: lax.clamp(0.0, a * 0.1, 3.0) + b,
+    lambda a, b: lax.while_loop(lambda c: c[0] < 5.0, lambda c: (c[0] + 2.0, c[1] + b), (0.0, a))[1],
 ]
 
 
@@ -159,6 +161,8 @@ def test_floats_with_bounds_are_whole_numbers_that_are_not_rounded(seed: int) ->
         (lambda i: i.astype(jnp.bfloat16) * 2, False),
         (lambda i: i.astype(jnp.bfloat16) * 64, True),
         (lambda i: i / 3.0, True),
+        (lambda i: lax.clamp(0.0, i, 3.0) * 2.0, False),
+        (lambda i: lax.clamp(0.0, i * 0.1, 3.0) * 2.0, True),
         (lambda i: jnp.where(i > 1, i, jnp.inf) + 1.0, True),
     ],
 )
