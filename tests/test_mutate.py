@@ -131,7 +131,7 @@ module @m attributes {mhlo.num_partitions = 4 : i32, mhlo.num_replicas = 1 : i32
 
 @pytest.fixture(scope="module")
 def everything() -> Case:
-    return Case("everything", b"", cases.prepare(EVERYTHING, 4), (2, 2), 4)
+    return Case("everything", b"", cases.prepare(EVERYTHING.encode(), 4), (2, 2), 4)
 
 
 @pytest.mark.drawn(15)

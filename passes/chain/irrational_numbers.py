@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
+from math import log2
 
 import numpy as np
 
@@ -18,6 +19,9 @@ POWERS = range(-3, 4)
 
 OF_LOGARITHMS = 2 * np.pi, np.pi, *range(2, 17), 32, 64, 100, 128, 256, 512, 1000, 1024, 10_000
 """Numbers whose logarithms people write down."""
+
+WRITTEN = 2
+"""Of so many roundings is the logarithm of a number that somebody wrote: it is the next number, or beside that one."""
 
 _CLOSE = 1e-3
 """What is farther off than this part of a number is not looked at in exact numbers; bfloat16 has eight bits."""
@@ -31,7 +35,8 @@ def irrational(number: Key) -> Computed | None:
         return None
     for found in chain(_multiples(dtype, float(value)), _of_logarithms(dtype, float(value))):
         near = replace(found, rounded=value, beside=found.literals)
-        if near.is_rounded and is_within(near, near.roundings):
+        is_log = "log" in (found.name, *(operand.name for operand in found.operands))
+        if near.is_rounded and is_within(near, WRITTEN if is_log else near.roundings):
             return near
     return None
 
@@ -61,7 +66,7 @@ def _of_logarithms(dtype: str, value: float) -> Iterator[Computed]:
         return
     scalar = np.dtype(DTYPES[dtype]).type
     for x in OF_LOGARITHMS:
-        power = round(np.log2(abs(value) / np.log(x)))
+        power = round(log2(abs(value)) - log2(np.log(x)))
         if power not in POWERS or abs(2.0**power * np.log(x) - abs(value)) > _CLOSE * abs(value):
             continue
         factor, of = number_of(dtype, scalar(np.copysign(2.0**power, value))), number_of(dtype, scalar(x))

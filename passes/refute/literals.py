@@ -30,6 +30,7 @@ from hlo_verify.passes.refute.folding import CONSTANTS, computed_of_constants, f
 from hlo_verify.program.attributes import elements_once
 from hlo_verify.program.element_types import finfo
 from hlo_verify.program.ir import Module, Name, Op, TensorType, operations
+from hlo_verify.program.op_families import ELEMENTWISE
 
 FOLDED = 256
 """How many roundings a constant may be off by that only one module holds: 1.5e-5 of it in single precision. Tables of
@@ -156,7 +157,7 @@ def _repeated(op: Op, operands: Sequence[Array | None]) -> Array | None:
     given = [values for values in operands if values is not None]
     if moves(op):
         return given[0] if len(given) == 1 else None
-    if op.name not in EXACT:
+    if op.name not in ELEMENTWISE:
         return None
     try:
         found = apply(op, [dtype] * len(given), given, lambda _: None, INTERVALS)
@@ -164,10 +165,6 @@ def _repeated(op: Op, operands: Sequence[Array | None]) -> Array | None:
         return None
     is_known = found.dtype == INTERVALS and bool(is_point(found).all())
     return _plain(found["low"], dtype) if is_known else None
-
-
-EXACT = frozenset("add subtract multiply negate floor ceil clamp maximum minimum".split())
-"""Operations of plain numbers of one type that often give plain ones."""
 
 
 def _plain(values: Array, dtype: str) -> Array | None:

@@ -7,8 +7,8 @@ each=kind)` draws as many of every kind, which is a function of the case's param
 `--slow` runs all of them, `--slow-part K/N` the K-th of N parts of the slow ones beside the others, and a test whose
 name is given on the command line runs as well.
 
-What costs more than half a second of a processor stands in `tests/costly.txt`, dearest first, as `--write-costs` found it:
-`--costly-part K/N` runs the K-th of N parts of these, and all others.
+What costs more than half a second of a processor stands in `tests/costly.txt`, dearest first, as `--write-costs` found
+it: `--costly-part K/N` runs the K-th of N parts of these, and all others.
 """
 
 from __future__ import annotations

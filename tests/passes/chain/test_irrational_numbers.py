@@ -114,6 +114,20 @@ def test_a_root_is_off_by_few_units(size: int, units: int, expected: Verdict) ->
     assert hlo_verify.check(lambda x: x / root, mapped, given, refute=False).verdict is expected
 
 
+@pytest.mark.parametrize("units", [-3, -2, -1, 0, 1, 2, 3])
+def test_logarithms_that_people_wrote_are_next_to_them(units: int) -> None:
+    """Two numbers that both were read as one logarithm were PROVED equal, three units on either side of it."""
+    number = np.float32(math.log(2))
+    for _ in range(abs(units)):
+        number = np.nextafter(number, np.float32(math.copysign(2, units)))
+    assert (irrational(("f32", number.tobytes())) is not None) == (abs(units) <= 1)
+
+
+@pytest.mark.parametrize("number", [np.finfo(np.float64).max, np.finfo(np.float64).smallest_subnormal])
+def test_the_ends_of_a_type_are_no_logarithms(number: np.float64) -> None:
+    assert irrational(("f64", number.tobytes())) is None
+
+
 def test_logarithms_in_few_digits_are_any_number() -> None:
     assert irrational(("bf16", ml_dtypes.bfloat16(math.log(2)).tobytes())) is None
 
