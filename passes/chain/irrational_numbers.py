@@ -20,9 +20,6 @@ POWERS = range(-3, 4)
 OF_LOGARITHMS = 2 * np.pi, np.pi, *range(2, 17), 32, 64, 100, 128, 256, 512, 1000, 1024, 10_000
 """Numbers whose logarithms people write down."""
 
-WRITTEN = 2
-"""Of so many roundings is the logarithm of a number that somebody wrote: it is the next number, or beside that one."""
-
 _CLOSE = 1e-3
 """What is farther off than this part of a number is not looked at in exact numbers; bfloat16 has eight bits."""
 
@@ -36,7 +33,8 @@ def irrational(number: Key) -> Computed | None:
     for found in chain(_multiples(dtype, float(value)), _of_logarithms(dtype, float(value))):
         near = replace(found, rounded=value, beside=found.literals)
         is_log = "log" in (found.name, *(operand.name for operand in found.operands))
-        if near.is_rounded and is_within(near, WRITTEN if is_log else near.roundings):
+        most = 2 if is_log else near.roundings  # people write the number next to a logarithm, or one beside that
+        if near.is_rounded and is_within(near, most):
             return near
     return None
 

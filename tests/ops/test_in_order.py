@@ -128,7 +128,7 @@ NOT_BEST: dict[str, tuple[Body, Body]] = {
     "of one device": (lambda x: best(x, 3)[0], lambda x: lax.top_k(x, 3)[0]),
     "beams of other places": (lambda x: beams(x, by_rows), lambda x: beams_by_devices(x, by_rows, LOCAL - 1)),
     "other beams": (lambda x: beams(x, by_rows), lambda x: beams_by_devices(x, lambda x: by_rows(x)[::-1])),
-    "whose beams": (lambda x: beams(x, by_rows)[1], lambda x: beams_by_devices(x, by_rows)[1] * 12 // 11),
+    "whose beams": (lambda x: beams(x, by_rows)[1], lambda x: beams_by_devices(x, by_rows)[1] * 2),
     "a beam that is cut off": (lambda x: beams(x, cut_off), lambda x: beams_by_devices(x, cut_off)),
     "the last of equal ones": (
         lambda x: jnp.argsort(x, axis=1),
