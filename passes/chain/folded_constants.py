@@ -36,7 +36,7 @@ from hlo_verify.passes.chain.constant_values import (
     multiples,
     rest_of_one,
 )
-from hlo_verify.passes.chain.irrational_numbers import irrational
+from hlo_verify.passes.chain.irrational_numbers import irrationals
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, operations, used
 from hlo_verify.program.op_families import KEEPS_SPLATS
@@ -249,10 +249,11 @@ def with_quotients(first: Module, second: Module) -> tuple[Reading, Reading] | N
 
 
 def with_irrationals(first: Module, second: Module) -> tuple[Reading, Reading] | None:
-    """Two modules that people wrote, with numbers in either that are multiples of roots of 2 and of pi read as these.
-    None where there are no such numbers, or each is in both: then one is the other's as it stands."""
+    """Two modules that people wrote, with numbers in either that are multiples of roots of 2 and of pi, or of
+    logarithms, read as these. None where there are no such numbers, or each is in both: then one is the other's as it
+    stands."""
     uses = [uses_of(module.main) for module in (first, second)]
-    known = {key: found for key in uses[0].keys() | uses[1].keys() if (found := irrational(key)) is not None}
+    known = irrationals(uses[0].keys() | uses[1].keys())
     if known.keys() <= uses[0].keys() & uses[1].keys():
         return None
     meant = [{use: known[key] for key in known for use in of.get(key, ())} for of in uses]

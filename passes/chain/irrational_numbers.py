@@ -4,14 +4,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from math import log2
 
 import numpy as np
 
-from hlo_verify.passes.chain.constant_values import Computed, Key, applied, function_of, is_within, number_of
+from hlo_verify.passes.chain.constant_values import (
+    MOST_ROUNDINGS,
+    Computed,
+    Key,
+    applied,
+    function_of,
+    is_within,
+    number_of,
+)
 from hlo_verify.program.element_types import DTYPES
 
 POWERS = range(-3, 4)
@@ -24,6 +32,24 @@ _CLOSE = 1e-3
 """What is farther off than this part of a number is not looked at in exact numbers; bfloat16 has eight bits."""
 
 
+def irrationals(numbers: Collection[Key]) -> dict[Key, Computed]:
+    """What some numbers are read as. None is a logarithm that another number is near, too: who writes another number
+    means another. (Roots in few digits are other numbers, and still these: 0.7978846 for `sqrt(2/pi)`.)"""
+    found = {number: read for number in numbers if (read := irrational(number)) is not None}
+    return {n: read for n, read in found.items() if not _is_logarithm(read) or sum(_near(read, numbers)) == 1}
+
+
+def _is_logarithm(read: Computed) -> bool:
+    return any(operand.name == "log" for operand in read.operands)
+
+
+def _near(read: Computed, numbers: Iterable[Key]) -> Iterator[bool]:
+    """Which numbers may be what one is read as, but for roundings."""
+    for dtype, bits in numbers:
+        value = np.frombuffer(bits, DTYPES[dtype])[0] if dtype == read.dtype else np.inf
+        yield bool(np.isfinite(value)) and is_within(replace(read, rounded=value), MOST_ROUNDINGS)
+
+
 def irrational(number: Key) -> Computed | None:
     """A number as a multiple, by a power of two, of roots of 2 and of pi, of their inverses, or of a logarithm; None if
     it is none."""
@@ -32,9 +58,7 @@ def irrational(number: Key) -> Computed | None:
         return None
     for found in chain(_multiples(dtype, float(value)), _of_logarithms(dtype, float(value))):
         near = replace(found, rounded=value, beside=found.literals)
-        is_log = "log" in (found.name, *(operand.name for operand in found.operands))
-        most = 2 if is_log else near.roundings  # people write the number next to a logarithm, or one beside that
-        if near.is_rounded and is_within(near, most):
+        if near.is_rounded and is_within(near, near.roundings):
             return near
     return None
 
@@ -69,4 +93,6 @@ def _of_logarithms(dtype: str, value: float) -> Iterator[Computed]:
             continue
         factor, of = number_of(dtype, scalar(np.copysign(2.0**power, value))), number_of(dtype, scalar(x))
         base = None if of is None else function_of("log", of)
-        yield from applied("multiply", (factor, base)) if factor is not None and base is not None else ()
+        for found in applied("multiply", (factor, base)) if factor is not None and base is not None else ():
+            if is_within(replace(found, rounded=scalar(value)), 2):  # people write the next number, or one beside it
+                yield found

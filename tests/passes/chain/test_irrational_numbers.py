@@ -123,6 +123,17 @@ def test_logarithms_that_people_wrote_are_next_to_them(units: int) -> None:
     assert (irrational(("f32", number.tobytes())) is not None) == (abs(units) <= 1)
 
 
+@pytest.mark.parametrize("units", [1, 2])
+def test_two_numbers_are_not_one_logarithm(units: int) -> None:
+    """Where neither program takes it: each would be next to it, and their sum of roundings apart."""
+    number, other = np.float32(math.log(2)), np.float32(math.log(2))
+    for _ in range(units):
+        other = np.nextafter(other, np.float32(1))
+    programs = [lambda p, k=k: p * k for k in (number, other)]
+    local = jax.shard_map(programs[1], mesh=MESH, in_specs=P("d"), out_specs=P("d"))
+    assert hlo_verify.check(programs[0], local, jnp.zeros(8), refute=False).verdict is Verdict.UNKNOWN
+
+
 @pytest.mark.parametrize("number", [np.finfo(np.float64).max, np.finfo(np.float64).smallest_subnormal])
 def test_the_ends_of_a_type_are_no_logarithms(number: np.float64) -> None:
     assert irrational(("f64", number.tobytes())) is None
