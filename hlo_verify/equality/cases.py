@@ -35,7 +35,7 @@ from hlo_verify.equality.pieces_of_forms import in_case, is_within, pieces_betwe
 from hlo_verify.equality.prefixes import by_parts
 from hlo_verify.equality.quick_refusal import comparable, differs_somewhere, is_open, pattern
 from hlo_verify.equality.quotients import same_quotients
-from hlo_verify.equality.rational_functions import same_rational_function
+from hlo_verify.equality.rational_functions import divides, same_rational_function
 from hlo_verify.equality.sides import apart, both, together
 from hlo_verify.equality.told_integers import with_told
 from hlo_verify.equality.turned_extrema import both_turned
@@ -332,7 +332,7 @@ def _cancels(p: Poly, state: _Split) -> bool:
     reduced = with_told(rebuilt(p, {}, merged) if merged else p, state.pieces.values())
     if together(reduced) is ZERO or together(_join_equal_definitions(reduced, state)) is ZERO:
         return True
-    return same_rational_function(*both(reduced), state.integers.effort.session)
+    return divides(reduced) and same_rational_function(*both(reduced), state.integers.effort.session)
 
 
 def _may_equal(a: Index, b: Index) -> bool:

@@ -32,7 +32,7 @@ Divisors = Mapping[Poly, int]
 
 def same_rational_function(found: Poly, expected: Poly, session: Session) -> bool:
     """Whether two terms are one quotient of polynomials, under the same conditions."""
-    if not (_divides(found) or _divides(expected)) or not made_of_few((found, expected), MOST):
+    if not (divides(found) or divides(expected)) or not made_of_few((found, expected), MOST):
         return False
     if is_far(algebra.difference(found, expected)):
         return False
@@ -63,7 +63,7 @@ def _by_conditions(p: Poly) -> dict[Monomial, Poly]:
 
 
 @once_a_session
-def _divides(p: Poly) -> bool:
+def divides(p: Poly) -> bool:
     """Whether something is divided in a term."""
     return any(_divides_in(atom) for mono, _ in p.items for atom, _ in mono)
 
@@ -71,15 +71,14 @@ def _divides(p: Poly) -> bool:
 def _divides_in(atom: Atom) -> bool:
     if isinstance(atom, Apply):
         return atom.function == INVERSE
-    return isinstance(atom, Read) and atom.tensor.kind == "term" and _divides(atom.tensor.bodies[0])
+    return isinstance(atom, Read) and atom.tensor.kind == "term" and divides(atom.tensor.bodies[0])
 
 
 def _common(p: Poly) -> dict[Atom, int]:
     """The atoms that all products of a term have as factors, with powers."""
-    first, *others = [dict(mono) for mono, _ in p.items]
-    powers = {a: [n, *(other.get(a, 0) for other in others)] for a, n in first.items()}
-    least = {a: [n for n in each if isinstance(n, int)] for a, each in powers.items()}
-    return {a: min(each) for a, each in least.items() if len(each) == len(powers[a]) and min(each) > 0}
+    products = [dict(mono) for mono, _ in p.items]
+    powers = {a: [product.get(a, 0) for product in products] for a in products[0]}
+    return {a: int(min(each)) for a, each in powers.items() if all(isinstance(n, int) and n > 0 for n in each)}
 
 
 class _OtherError(Exception):
@@ -144,7 +143,7 @@ class _Quotients:
         top, divisors = self.of(p)
         if top is ZERO or all(signs.of(each) & (signs.ZERO | signs.BEYOND) for each in (p, top)):
             raise _OtherError
-        above, below = ONE, dict[Poly, int]()
+        above = ONE
         for divisor, n in divisors.items():
             for _ in range(n):
                 above = self._times(above, divisor)

@@ -8,7 +8,7 @@ Zeros of both signs are tried, as the total order tells them apart: JAX makes th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 
 from hlo_verify.program.element_types import COMPARED, compare_types, is_float, is_integer
@@ -31,11 +31,7 @@ def order_of(region: Function) -> tuple[int, bool] | None:
     if len(keys) != 1:
         return None
     (key,) = keys
-    found = [_of(region, key, a, b) for a, b in _elements(region.argument_types[2 * key])]
-    for ascending in (True, False):
-        if found and all(less == ((a < b) if ascending else (a > b)) for a, b, less in found if less is not None):
-            return None if any(less is None for _, _, less in found) else (key, ascending)
-    return None
+    return _ordered(key, [_of(region, key, a, b) for a, b in _elements(region.argument_types[2 * key])])
 
 
 def first_key(region: Function) -> tuple[int, bool] | None:
@@ -45,11 +41,18 @@ def first_key(region: Function) -> tuple[int, bool] | None:
         return None
     for key in range(len(region.arguments) // 2):
         found = [_of(region, key, a, b) for a, b in _elements(region.argument_types[2 * key])]
-        if any(less for a, b, less in found if a == b):
-            continue
-        for ascending in (True, False):
-            if found and all(less == ((a < b) if ascending else (a > b)) for a, b, less in found if a != b):
-                return key, ascending
+        order = _ordered(key, [(a, b, less) for a, b, less in found if a != b])
+        if order is not None and not any(less for a, b, less in found if a == b):
+            return order
+    return None
+
+
+def _ordered(key: int, found: Sequence[tuple[Scalar, Scalar, bool | None]]) -> tuple[int, bool] | None:
+    """An operand, and whether the least comes first, if that is what a comparator says of some elements, where it says
+    anything; None where it says something else."""
+    for ascending in (True, False):
+        if found and all(less == ((a < b) if ascending else (a > b)) for a, b, less in found):
+            return key, ascending
     return None
 
 

@@ -22,6 +22,7 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import allows
 from hlo_verify.ops.convolutions import convolved
 from hlo_verify.ops.values import Context, Rule, Value, function_of, position_var
+from hlo_verify.program.attributes import enumerator
 from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define, unfold
@@ -38,7 +39,8 @@ Along = tuple[Var, Index]
 def _fft(op: Op, args: list[Value], context: Context) -> list[Value]:
     (type_,), (x,) = op.types, args
     own = range(len(x.shape) - len(op.attributes["fft_length"]), len(x.shape))
-    kind, key = _name(op), tuple((name, str(op.attributes.get(name))) for name in ("fft_type", "fft_length"))
+    kind = enumerator(op.attributes["fft_type"])
+    key = tuple((name, str(op.attributes.get(name))) for name in ("fft_type", "fft_length"))
     if 0 in x.shape:
         return [Value(type_, function_of("fft", key, [(x, own)], type_, own))]
     if kind in (*COMPLEX, "RFFT"):
@@ -109,11 +111,6 @@ def _linear(p: Poly, own: Collection[Var], transform: Callable[[Poly], Poly], *,
             there = transform(inside)
         found.append(algebra.multiply(make_poly(((outside, c),)), there))
     return algebra.add(*found)
-
-
-def _name(op: Op) -> str:
-    """The type of a transform, without what MLIR prints around it."""
-    return str(op.attributes["fft_type"]).rstrip(">").split()[-1].split(".")[-1]
 
 
 def _transform(kind: str, along: list[Along], body: Poly, dtype: str) -> Poly:

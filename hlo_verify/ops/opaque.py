@@ -29,7 +29,7 @@ from hlo_verify.ops.values import (
     positions,
     whole,
 )
-from hlo_verify.program.attributes import fingerprint
+from hlo_verify.program.attributes import enumerator, fingerprint
 from hlo_verify.program.ir import KINDS, Op
 from hlo_verify.program.op_families import IDENTITIES
 from hlo_verify.terms import algebra
@@ -54,7 +54,7 @@ def _cholesky(op: Op, args: list[Value], context: Context) -> list[Value]:
 def _triangular_solve(op: Op, args: list[Value], context: Context) -> list[Value]:
     (type_,), (a, b) = op.types, args
     left, lower, unit = (bool(op.attributes[name]) for name in ("left_side", "lower", "unit_diagonal"))
-    transpose = str(op.attributes["transpose_a"]).rstrip(">").split()[-1].split(".")[-1]
+    transpose = enumerator(op.attributes["transpose_a"])
     return [Value(type_, solution(a, b, type_, left=left, lower=lower, unit=unit, transpose=transpose))]
 
 

@@ -124,14 +124,9 @@ def _plain_monoid(region: Function) -> str | None:
 def added(region: Function, others: Sequence[Value], context: Context) -> list[Poly] | None:
     """What a region adds to each of its first arguments, of which there are as many as results, where the rest are
     `others`; None if that is not all it does."""
-    if not is_one_expression(region) or _is_about_another(region, context):
-        return None
     symbols = _symbols(region)[: len(region.results)]
-    inner = replace(context, device=None, mesh=None, observe=None, unsupported={})
-    values = context.run(region, [*symbols, *others], inner)
-    if inner.unsupported or any(value.type != symbol.type for value, symbol in zip(values, symbols, strict=True)):
-        return None
-    if any(value.type.dtype == "i1" for value in values):
+    values = computed(region, [*symbols, *others], context)
+    if values is None or any(value.type.dtype == "i1" for value in values):
         return None
     terms = [algebra.difference(value.term, symbol.term) for value, symbol in zip(values, symbols, strict=True)]
     own = {placeholder(n, symbol.type) for n, symbol in enumerate(symbols)}

@@ -22,6 +22,12 @@ def fingerprint(value: Any) -> Any:
     return type(value).__name__, repr(value)
 
 
+def enumerator(value: Any) -> str:
+    """The name of one of an enumeration, without what MLIR prints around it: `ADJOINT` of `#stablehlo<transpose
+    ADJOINT>`."""
+    return str(value).rstrip(">").split()[-1].split(".")[-1]
+
+
 def _elements(array: npt.NDArray[Any]) -> bytes | tuple[str, bytes]:
     """The bytes of an array; of one element that is repeated without memory of its own, the bytes of that."""
     return ("splat", elements_once(array).tobytes()) if is_splat(array) else array.tobytes()

@@ -8,14 +8,14 @@ exact by powers of two alone, as compilers multiply by the inverse: XLA has `41 
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from hlo_verify.program.element_types import DTYPES, finfo, is_float
-from hlo_verify.program.ir import Op
+from hlo_verify.program.ir import Name, Op
 
 _OPERATIONS = {
     "add": operator.add,
@@ -25,11 +25,14 @@ _OPERATIONS = {
 }
 
 
-def exactly(op: Op, numbers: Sequence[Any]) -> Any:
-    """The one number that an operation gives of single numbers (None of an operand that is none), in its type; None
-    where it is 0, none of the type's normal numbers, or not known."""
+def exactly(op: Op, number: Callable[[Name], Any]) -> Any:
+    """The one number that an operation gives of single numbers (`number` gives None of an operand that is none), in its
+    type; None where it is 0, none of the type's normal numbers, or not known."""
     dtype = op.types[0].dtype if op.types else ""
-    if op.name not in _OPERATIONS or not is_float(dtype) or dtype not in DTYPES or any(n is None for n in numbers):
+    if op.name not in _OPERATIONS or not is_float(dtype) or dtype not in DTYPES:
+        return None
+    numbers = [number(value) for value in op.operands]
+    if any(n is None for n in numbers):
         return None
     a, b = (Fraction(float(n)) if np.isfinite(float(n)) else Fraction(0) for n in numbers)
     if not _is_normal(a, dtype) or not _is_normal(b, dtype):

@@ -177,7 +177,7 @@ class Made:
         for v in op.results:
             self.ops[v] = op
             self._note(v, is_rounded=is_rounded, is_unseen=is_unseen)
-            if not is_rounded and (found := exactly(op, [self.number(each) for each in op.operands])) is not None:
+            if not is_rounded and (found := exactly(op, self.number)) is not None:
                 self._exact[v] = found
 
     def _hand_on(self, op: Op) -> None:
@@ -245,7 +245,7 @@ class Made:
         if op.name == "convert":
             return self._loses_digits(op)
         is_whole = op.name in _OF_WHOLES and op.results[0] in self.bounds.ranges
-        return not is_whole and exactly(op, [self.number(v) for v in op.operands]) is None
+        return not is_whole and exactly(op, self.number) is None
 
     def _loses_digits(self, op: Op) -> bool:
         """Whether a conversion is one to a type with fewer digits than its whole numbers may have, or than floats."""

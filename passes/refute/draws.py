@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 
@@ -307,24 +307,32 @@ class Drawing:
     def _opposites(self, inputs: Inputs, known: Known) -> Inputs:
         """Inputs of which floats that have a sign are negated, where the user allows it, but for what a logarithm or
         the like takes."""
-        changed: list[Blocks] = []
-        for n, (blocks, type_) in enumerate(zip(inputs, self.pair.logical.main.argument_types, strict=True)):
-            has_sign = is_float(type_.dtype) and not is_unsigned(type_.dtype)
-            other = replace(blocks, values=-blocks.values) if has_sign else blocks
-            changed.append(self._if_allowed(n, other, blocks, known))
-        return tuple(changed)
+
+        def opposite(blocks: Blocks, dtype: str) -> Blocks:
+            has_sign = is_float(dtype) and not is_unsigned(dtype)
+            return replace(blocks, values=-blocks.values) if has_sign else blocks
+
+        return self._changed(inputs, known, opposite)
 
     def _rarely(self, flag: bool, inputs: Inputs, known: Known, generator: np.random.Generator) -> Inputs:
         """Inputs of which few truth values are that, and at least one where there is any, where the user allows it."""
-        changed: list[Blocks] = []
-        for n, (blocks, type_) in enumerate(zip(inputs, self.pair.logical.main.argument_types, strict=True)):
-            if type_.dtype != "i1" or not blocks.values.size:
-                changed.append(blocks)
-                continue
+
+        def other(blocks: Blocks, dtype: str) -> Blocks:
+            if dtype != "i1" or not blocks.values.size:
+                return blocks
             is_it = generator.random(blocks.values.shape) < HALF / 4
             is_it.reshape(-1)[generator.integers(is_it.size)] = True
-            changed.append(self._if_allowed(n, replace(blocks, values=is_it == flag), blocks, known))
-        return tuple(changed)
+            return replace(blocks, values=is_it == flag)
+
+        return self._changed(inputs, known, other)
+
+    def _changed(self, inputs: Inputs, known: Known, other: Callable[[Blocks, str], Blocks]) -> Inputs:
+        """Inputs with other elements, which hang on those they have and on their type, where the user allows them."""
+        types = self.pair.logical.main.argument_types
+        return tuple(
+            self._if_allowed(n, other(blocks, type_.dtype), blocks, known)
+            for n, (blocks, type_) in enumerate(zip(inputs, types, strict=True))
+        )
 
     def _zeroed(self, zeros: Zeroed, inputs: Inputs, known: Known) -> Inputs:
         """Inputs of which some floats are 0, but for what a logarithm or the like takes."""

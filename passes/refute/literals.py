@@ -152,14 +152,9 @@ def _repeated(op: Op, operands: Sequence[Array | None]) -> Array | None:
     dtype = op.types[0].dtype
     if op.name == "constant":
         return _plain(elements_once(op.attributes["value"]), dtype)
-    if (
-        len(op.types) != 1
-        or op.name in ("iota", "bitcast_convert")
-        or op.regions
-        or any(values is None for values in operands)
-    ):
-        return None
     given = [values for values in operands if values is not None]
+    if len(given) < len(operands) or len(op.types) != 1 or op.regions or op.name in ("iota", "bitcast_convert"):
+        return None
     if moves(op):
         return given[0] if len(given) == 1 else None
     if op.name not in ELEMENTWISE or not is_float(dtype):

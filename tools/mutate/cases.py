@@ -81,10 +81,10 @@ def capture(folder: Path, names: Sequence[str]) -> None:
         fixture = FIXTURES[name]
         with tempfile.TemporaryDirectory() as scratch:
             texts = capture_texts(fixture, Path(scratch), small=True)
-        halves = [
-            next(text.encode() for file, text in texts.items() if file.startswith(half))
-            for half in ("logical", "partitioned")
-        ]
+        halves = []
+        for half in ("logical", "partitioned"):
+            (text,) = (text for file, text in texts.items() if file.startswith(half))
+            halves.append(text.encode())
         keep(folder, Case(name, *halves, mesh=tuple(fixture.mesh.values()), integers=fixture.integers))
 
 

@@ -25,7 +25,7 @@ EPSILON = float(jnp.finfo(jnp.float32).eps)
 
 def given(name: str, a: float, b: float, dtype: str = "f32") -> Any:
     kind = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16}[dtype]
-    return exactly(Op(name, ("%a", "%b"), ("%c",), (TensorType((), dtype),), {}), [kind(a), kind(b)])
+    return exactly(Op(name, ("%a", "%b"), ("%c",), (TensorType((), dtype),), {}), {"%a": kind(a), "%b": kind(b)}.get)
 
 
 @pytest.mark.parametrize(
