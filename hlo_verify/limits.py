@@ -79,8 +79,7 @@ class Limits:
     reading_network_steps: int = 15_000
     """Steps of comparing them as sums of products there, in each way: a second."""
     reading_operations: int = 1000
-    """Operations of both modules for which loops are read in another way before inputs are searched for in earnest: in
-    a large module, that takes less than another walk."""
+    """Operations of both modules for which loops are read in another way before inputs are searched for."""
     written_out_operations: int = 4000
     """Operations in iterations that are written out of loops, where the modules are not equal as they are."""
     unrolled_turns: int = 64
@@ -343,8 +342,9 @@ class Limits:
     folded_roundings: int = 32
     """Operations that such a constant was computed by."""
     grown_roundings: int = 64
-    """So many times its size, relative to what it is part of, the rounding of a constant may grow, in products of
-    constants and in sums smaller than their parts: past them it covers no difference."""
+    """So many times its size, relative to what it is part of, a constant's rounding may grow, in products and sums."""
+    rounded_turns: int = 16384
+    """Turns of a loop in each of which a constant is rounded: past them it covers no difference."""
 
     @classmethod
     def of(cls, effort: Effort) -> Limits:

@@ -20,15 +20,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import ceil, log2
 from typing import TYPE_CHECKING
 
 from hlo_verify.equality.opening import opened
 from hlo_verify.limits import allows, limit_of
+from hlo_verify.ops.counting import shape_of
 from hlo_verify.ops.in_floats import is_of_floats
-from hlo_verify.ops.values import Context, Value
+from hlo_verify.ops.values import Context, UnsupportedError, Value
 from hlo_verify.passes.chain.constant_terms import apart, is_number
 from hlo_verify.passes.chain.constant_values import Computed, Key
 from hlo_verify.passes.chain.moving_sums import Addend, growth
@@ -73,6 +74,7 @@ _A_STEP = "that rounding decides which side of a step it is on"
 _A_SLOPE = "a function of it has a slope without bound, or ends"
 _NEAR_ZERO = "something hangs on elements alone that are nearly 0, of which that rounding makes others"
 _A_CHOICE = "that rounding decides which of elements comes first that are equal without it"
+_A_LOOP = "it is rounded once in each of {} turns of a loop"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,8 @@ class _Looking:
     near_zero: dict[Tensor, float] = field(default_factory=dict)
     """Those of tables some of whose elements are nearly 0, with the greatest of these."""
     leaves: Leaves = field(default_factory=Leaves)
+    turns: int = 1
+    """How often what is looked at is done, as far as loops around it say so."""
     _exact: _Exact | None = None
     _seen: set[int] = field(default_factory=set)
 
@@ -130,7 +134,11 @@ class _Looking:
         environment.update(zip(function.arguments, arguments, strict=True))
         for op in function.ops:
             self.session.check()
-            values = interpret(op, [environment[v] for v in op.operands], context)
+            operands = [environment[v] for v in op.operands]
+            around = self.turns
+            self.turns *= _turns_of(op, operands, context)
+            values = interpret(op, operands, context)
+            self.turns = around
             if self.found is None:
                 values = [self._seen_in(op, value) for value in values]
             environment.update(zip(op.results, values, strict=True))
@@ -167,7 +175,12 @@ class _Looking:
 
     def _worst(self, p: Poly) -> str | None:
         """What becomes of a rounding in a term, or in something inside of it, if it does not stay one."""
-        if p.uid in self._seen or self._is_still(p):
+        if self._is_still(p):
+            return None
+        if not allows("rounded_turns", self.turns):
+            self.session.reached("rounded_turns")
+            return _A_LOOP.format(self.turns)
+        if p.uid in self._seen:
             return None
         self._seen.add(p.uid)
         for part in _parts(p):
@@ -308,6 +321,17 @@ class _Looking:
         if self._exact is None:
             self._exact = _Exact(self.roundings, self.leaves)
         return self._exact
+
+
+def _turns_of(op: Op, operands: list[Value], context: Context) -> int:
+    """How often the regions of an operation are run; once where that is not counted."""
+    if op.name != "while":
+        return 1
+    try:
+        shape = shape_of(op, operands, replace(context, observe=None, unsupported={}))
+    except UnsupportedError:
+        return 1
+    return 1 if shape.unbounded else max(shape.trips, 1)
 
 
 class _Exact(Renaming):
