@@ -15,6 +15,7 @@ from hlo_verify.passes.diagnose import why_unknown
 from hlo_verify.passes.diagnose.finding import Findings, Lead
 from hlo_verify.passes.guess.guessed import guessed
 from hlo_verify.passes.prove.by_rolling import as_loops, is_long
+from hlo_verify.passes.prove.decided_soon import decided_soon
 from hlo_verify.passes.prove.each_device.apart import Apart
 from hlo_verify.passes.prove.each_device.compare import is_by_hand, reads_table
 from hlo_verify.passes.prove.effects import unless_effects_differ
@@ -252,8 +253,12 @@ def _decide(
         seems_wrong = bool(wrong) or session.seems_wrong or is_read is None
         guesses = {} if seems_wrong else guessed(logical, partitioned, session)
         apart = Apart(logical, partitioned, session, unknown, seems_wrong, guesses, first)
+        if first is not None and not wrong and apart.is_in_pieces:
+            soon = decided_soon(logical, partitioned, placed, terms, session, started)
+            if soon is not None:
+                return Examination(soon, {})
         if first is not None and not wrong and all(map(apart.proves_briefly, left)):
-            proved = [_by_device(result) if result.index in left else result for result in report.results]
+            proved = [replace(r, verdict=Verdict.PROVED, by_device=r.index in left) for r in report.results]
             return Examination(report_of(logical, first, proved, report.devices, started), {})
         session.phase = "values were compared case by case"
         outcome = walk_deciding(logical, partitioned, first, progress, bool(wrong), session, guesses)
@@ -266,10 +271,6 @@ def _decide(
     results = _results(logical, partitioned, outcome, placed, wrong, findings, (otherwise, apart))
     report = report_of(logical, outcome, results, report.devices, started)
     return Examination(report, findings.leads, is_wrong=bool(wrong))
-
-
-def _by_device(result: Result) -> Result:
-    return replace(result, verdict=Verdict.PROVED, by_device=True)
 
 
 def _is_seen(

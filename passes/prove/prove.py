@@ -230,11 +230,12 @@ def walk(
     session: Session | None = None,
     reading: Reading = Reading.NAMED,
     guesses: Guesses | None = None,
+    answered: Callable[[bool], object] = bool,
 ) -> Outcome:
     total = len(logical.main.ops) + len(partitioned.main.ops)
     both = begin(logical, partitioned, run, session, reading)
     stages = both.watched(decide, (lambda done: progress(min(done, total), total)) if progress else None, guesses)
-    stages.known_wrong = known_wrong
+    stages.known_wrong, stages.answered = known_wrong, answered
     both.plain.worked_out = both.local.worked_out = WorkedOut()
     wanted = run(logical.main, both.wholes, both.plain)
     found = run(partitioned.main, both.shards, both.local)

@@ -47,8 +47,7 @@ SHARE_COMPARISONS, SHARE_STEPS, SHARE_NETWORK = 4, 2, 8
 others may have, or half of the steps; so is comparing results as sums of products, after an eighth."""
 
 SHARE_LEFT = 2
-"""Comparing a result as sums of products takes at most half of what is left of all work for a module that is not
-proved: other readings of its loops may still prove it."""
+"""Comparing a result as sums of products leaves half of all work that is left to other readings of its loops."""
 
 ENDS = frozenset("all_reduce all_gather all_to_all dynamic_slice select slice reshape add concatenate".split())
 """Operations that may be the last of what the partitioner made of one logical operation of another name."""
@@ -74,6 +73,8 @@ class Stages:
     progress: Callable[[int], None] | None = None
     known_wrong: bool = False
     """Whether a result is known to differ."""
+    answered: Callable[[bool], object] = bool
+    """Told of each comparison whether it had success; may end the walk with `EnoughError`."""
     session: Session = field(default_factory=Session)
     effort: Effort = field(init=False)
     """The steps that comparisons may take together, but for those that led to a cut point: a deep module has many."""
@@ -149,8 +150,7 @@ class Stages:
 
     def record_partitioned(self, op: Op, values: list[Value]) -> list[Value]:
         """Note an operation of the partitioned module; its values, recognised where they need to be."""
-        if self.decide:
-            values = self._recognised(op, values)
+        values = self._recognised(op, values) if self.decide else values
         self.partitioned.append(Step(op, tuple(values), len(self.partitioned)))
         self._advance()
         return values
@@ -300,8 +300,11 @@ class Stages:
             ):
                 self.effort.left = left
                 self._failures = self._wasted = self._refusals = 0
+                self.answered(True)
                 return True
         self._refusals += 1
+        if views:
+            self.answered(False)
         self.session.meter.charge_terms(made() - before)
         self._failures += self.effort.left < left
         self._wasted += left - self.effort.left
@@ -368,22 +371,19 @@ class Stages:
 
     def _may_try(self, candidate: int) -> bool:
         """Whether a value may be compared with so many candidates."""
-        limits, wrong = self.session.limits, self.known_wrong
-        most = limits.vain_comparisons // SHARE_COMPARISONS if wrong else limits.vain_comparisons
-        wasted = limits.vain_steps // SHARE_STEPS if wrong else limits.vain_steps
-        if candidate > limits.candidates:
-            self.session.reached("candidates")
-            return False
-        if self._failures > most and self._wasted > wasted:
-            self.session.reached("vain_comparisons")
-            return False
-        if self._refusals > limits.refusals:
-            self.session.reached("refusals")
-            return False
-        if not self.session.affords():
-            return False
-        self.session.candidates += 1
-        return True
+        limits, shares = self.session.limits, (SHARE_COMPARISONS, SHARE_STEPS) if self.known_wrong else (1, 1)
+        most, wasted = limits.vain_comparisons // shares[0], limits.vain_steps // shares[1]
+        is_over = {
+            "candidates": candidate > limits.candidates,
+            "vain_comparisons": self._failures > most and self._wasted > wasted,
+            "refusals": self._refusals > limits.refusals,
+        }
+        if (over := next(filter(is_over.get, is_over), None)) is not None:
+            self.session.reached(over)
+        elif self.session.affords():
+            self.session.candidates += 1
+            return True
+        return False
 
     def _differ(self, p: Poly) -> bool:
         """Whether a difference that did not cancel never will: the logical module's tensors are taken to differ."""

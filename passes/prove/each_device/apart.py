@@ -71,7 +71,7 @@ class Apart:
         Of what a compiler partitioned, whether it is right on each device, where many values are no shards as they
         stand: an associative scan comes out in pieces, and most comparisons of them are in vain."""
         if not is_by_hand(self.partitioned):
-            return not self.seems_wrong and self._is_in_pieces and self.proves(n)
+            return self.is_in_pieces and self.proves(n)
         if not self.may_be_brief:
             return False
         if n not in self._seen:
@@ -79,9 +79,10 @@ class Apart:
         return self._seen[n]
 
     @property
-    def _is_in_pieces(self) -> bool:
-        """Whether so many values were not matched that it takes less to look at each device by itself."""
-        if self.first is None:
+    def is_in_pieces(self) -> bool:
+        """Whether so many values of what a compiler partitioned, that does not seem to be wrong, were not matched that
+        it takes less to look at each device by itself."""
+        if self.first is None or self.seems_wrong or is_by_hand(self.partitioned):
             return False
         stages, most = self.first.stages, self.session.limits.unmatched_values
         values = (value.term for step in stages.partitioned for value in step.values)
