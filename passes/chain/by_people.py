@@ -61,7 +61,14 @@ def _adds_alone(first: Module | None, second: Module | None) -> bool:
 
 
 def proof_by_people(given: Module, partitioned: Module, account: Account) -> Answer:
-    """A proof of some reading of the modules; or, if none is found, where a reading amplifies roundings."""
+    """A proof of some reading of the modules; or, if none is found, where a reading amplifies roundings. Of what a
+    person distributed, any reading by construction comes before all else that may be tried of the first."""
+    rounds = (True, False) if is_by_hand(partitioned) else (None,)
+    return _first_of(_proof_of_masks(given, partitioned, replace(account, by_construction=each)) for each in rounds)
+
+
+def _proof_of_masks(given: Module, partitioned: Module, account: Account) -> Answer:
+    """The same, with masks that choose, or that add a number, or minus infinity."""
     infinite = both_infinite(given, partitioned)
     proof = infinite and _proof_at_infinity(*infinite, account)
     if infinite and proof is not None and not are_seen_apart(given, partitioned, account.session):
@@ -111,8 +118,8 @@ def _proof_as_masked(given: Module, partitioned: Module, account: Account) -> An
 def proof_if_alike(first: Module, second: Module, account: Account) -> Proof | None:
     """The proof of two modules in one reading: whatever it takes, if numbers show that they are one in it, and nothing
     but the walk for all devices if these show that they are not."""
-    proof = first_proof(first, second, account)
-    if proof is not None or not is_by_hand(second):
+    proof = None if account.by_construction is False else first_proof(first, second, account)
+    if proof is not None or account.by_construction or not is_by_hand(second):
         return proof
     is_alike = are_alike(first, second, account.session)
     if is_alike is None:

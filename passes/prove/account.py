@@ -15,6 +15,8 @@ class Account:
 
     session: Session
     end: float = math.inf
+    by_construction: bool | None = None
+    """Whether readings are compared by construction alone: False where that was in vain; None where it comes first."""
 
     @classmethod
     def of(cls, session: Session, terms: float) -> Account:

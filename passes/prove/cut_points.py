@@ -38,6 +38,9 @@ Made = tuple[Name, int]
 Order = tuple[int | None, ...]
 """For each dimension of a logical tensor, that of a block of it which runs along it; None for a single place."""
 
+ONE_OF = 3
+"""The part of the terms that may be made for guesses in vain after which one of them is given up."""
+
 HASTE = 4
 """The part of what may be made in vain that may be made beyond what was of use."""
 
@@ -200,12 +203,13 @@ class CutPoints:
     def _is_shard(self, value: Value, shard: Poly) -> bool:
         """Whether what a device holds is found to be a shard: made as that is of what devices are known to hold, or of
         all that both are made of."""
+        until = made_so_far() + self.session.limits.vain_guesses // ONE_OF
         for found, expected in self.stand_ins.views(value.term, shard):
-            views = self._frontier.both(found, expected)
-            if views is not None and self.are_equal(Value(value.type, views[0]), views[1]):
-                return True
-            if self.are_equal(Value(value.type, found), expected):
-                return True
+            for p, q in filter(None, (self._frontier.both(found, expected), (found, expected))):
+                if made_so_far() > until:
+                    return False
+                if self.are_equal(Value(value.type, p), q):
+                    return True
         return False
 
 

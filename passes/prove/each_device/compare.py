@@ -15,7 +15,7 @@ from hlo_verify.index.expr import Index, Var
 from hlo_verify.index.interned import made
 from hlo_verify.index.tables import asks_table
 from hlo_verify.ops.values import Context, Value
-from hlo_verify.passes.prove.cut_points import Guesses, on_each_device
+from hlo_verify.passes.prove.cut_points import ONE_OF, Guesses, on_each_device
 from hlo_verify.passes.prove.each_device import communication, control, manual
 from hlo_verify.passes.prove.each_device.comparison import Allowed, Comparison
 from hlo_verify.passes.prove.each_device.machine import Machine, TooMuchError, Values
@@ -34,9 +34,6 @@ from hlo_verify.terms.term import ONE, Poly, atoms, indices
 
 HANDLERS = {**communication.HANDLERS, **control.HANDLERS, **manual.HANDLERS}
 
-
-ONE_OF = 3
-"""The part of the terms that may be made for guesses in vain after which one of them is given up."""
 
 Obligation = tuple[Value, Poly, Poly]
 """What a device holds, what that should be, and where there is an element of it."""
