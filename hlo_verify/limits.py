@@ -91,8 +91,8 @@ class Limits:
     small_operations_apart: int = 4000
     """Operations of both modules, times devices, that are worked out there where a compiler partitioned a module."""
     small_terms_apart: int = 40_000
-    """Terms and index expressions that are made there, a second, and as many again to compare results: most of what is
-    right takes less than 9000, an associative scan of sums with a gelu 46,000."""
+    """Terms and index expressions that are made there, a second, and as many again to compare results, or to see one of
+    what a person distributed: most of what is right takes less than 9000, an associative scan with a gelu 46,000."""
     unmatched_values: int = 64
     """Values of such a module that are no shards as they stand, from which on that is done before they are compared."""
     terms_apart: int = 400_000

@@ -80,6 +80,17 @@ def test_a_wrong_module_pays_for_it(limit: str) -> None:
         assert session.meter.left <= 0
 
 
+def test_a_brief_look_ends_sooner() -> None:
+    """What it was too dear for is proved when all else has failed."""
+    pair = by_hand()
+    for few, is_seen in ((1, False), (Limits().small_terms_apart, True)):
+        with Session(replace(Limits(), small_terms_apart=few)).on() as session:
+            session.meter.begin(TERM * 1_000_000)
+            apart = Apart(*pair, session, [0])
+            assert apart.proves_briefly(0) is is_seen
+            assert apart.proves(0)
+
+
 def test_what_is_not_proved_within_it_stays_unknown() -> None:
     session = Session(replace(Limits(), small_terms_apart=1000))
     assert prove(*compiled(), session=session).verdict is Verdict.UNKNOWN
