@@ -60,8 +60,7 @@ def test_nothing_else_looks_at_a_clock() -> None:
 
 ROOMS = ("hlo_verify/index", "hlo_verify/terms", "hlo_verify/equality", "hlo_verify/ops")
 ROOMS += ("passes/place", "passes/prove", "passes/refute", "passes/recheck", "passes/chain")
-"""The rooms in which a proof, a difference or a second check is found or not: how long something is tried, or how far a
-rule is carried, is a limit."""
+"""Rooms that prove, refute or check: how long something is tried there, or how far a rule is carried, is a limit."""
 
 NO_LIMITS = {
     "apart.SHARE_BRIEF": "which part of a limit",
@@ -82,8 +81,10 @@ NO_LIMITS = {
     "plainer.OPERATIONS": "how often inputs are made plainer",
     "plainer.TRIES": "how often inputs are made plainer",
     "prove.LARGE": "which modules one lost layer decides",
-    "compare.ONE_OF": "which part of a limit",
     "cut_points.HASTE": "which part of a limit",
+    "cut_points.ONE_OF": "which part of a limit",
+    "decided_soon.AS_MANY": "which of two ways comes first",
+    "decided_soon.PATIENCE": "which of two ways comes first",
     "comparison.VAIN": "which part of a limit",
     "conditions.MOST": "which conditions Z3 is given as decisions, and not as numbers",
     "conditions.MANY": "how far cases are counted",
@@ -372,8 +373,7 @@ def test_no_limit_decides_what_is_right(least: int) -> None:
 def test_efforts_are_in_order() -> None:
     for each in fields(Limits):
         low, normal, high = (getattr(Limits.of(effort), each.name) for effort in EFFORTS)
-        assert low <= normal <= high
-        assert normal == getattr(Limits(), each.name) == each.default
+        assert low <= normal == getattr(Limits(), each.name) == each.default <= high
     assert Limits.of("low") != Limits() != Limits.of("high")
     assert not set(FORMS) & set(EFFORT_SETS)
 
