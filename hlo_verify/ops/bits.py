@@ -15,6 +15,7 @@ from hlo_verify.program.ir import Op
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.functions import typed
 from hlo_verify.terms.laws import apply
+from hlo_verify.terms.machine import remainder
 from hlo_verify.terms.term import ONE, Apply, Poly, number
 
 
@@ -56,6 +57,9 @@ def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
         lowest = m.const & -m.const or 1
         if m.const >= 0 and (m.const + lowest) & m.const == 0:
             # the bits of one block: of a negative number too, as bits are modulo 2^n
+            if lowest == 1:
+                low = remainder(value.term, m.const + 1, *integer_range(value.type.dtype))
+                return result(op, algebra.of_index(low))
             block = expr.modulo(expr.floor_div(e, lowest), m.const // lowest + 1)
             return result(op, algebra.of_index(expr.scale(block, lowest)))
         if m.const == -lowest:

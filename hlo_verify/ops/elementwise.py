@@ -15,9 +15,9 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.equality import opening
 from hlo_verify.equality.where_numbers import where_number
 from hlo_verify.index import expr
-from hlo_verify.index.expr import Index
 from hlo_verify.limits import allows, limit_of
 from hlo_verify.ops import counted_bits, masked_elements
+from hlo_verify.ops.division import quotient, rest
 from hlo_verify.ops.integer_sizes import size_of
 from hlo_verify.ops.values import (
     Context,
@@ -132,31 +132,16 @@ def _divide(op: Op, args: list[Value], context: Context) -> list[Value]:
     if not is_integer(dtype):
         light = b.term.constant is not None or b.term.weight <= 24
         return result(op, divide(a.term, b.term if light else factor(b.term, dtype)))
-    top, bottom = as_index(a), as_index(b)
-    if not bottom.items and bottom.const > 0:
-        if top.hi <= 0:
-            return result(op, algebra.scale(algebra.of_index(expr.floor_div(expr.scale(top, -1), bottom.const)), -1))
-        from hlo_verify.ops.in_order import part_in_order  # which is about orders by these operations
-
-        down = part_in_order(expr.floor_div(top, bottom.const))
-        return result(op, algebra.add(down, _rounded_down(top, bottom.const)))
-    return uninterpreted(op, args)
-
-
-def _rounded_down(e: Index, m: int) -> Poly:
-    """1 where the quotient of a division that rounds towards 0 is not the one that rounds down."""
-    return algebra.multiply(guards.interval(e, None, -1), guards.interval(expr.modulo(e, m), 1, None))
+    divisor = as_index(b)
+    return uninterpreted(op, args) if divisor.items or not divisor.const else result(op, quotient(a, divisor.const))
 
 
 def _remainder(op: Op, args: list[Value], context: Context) -> list[Value]:
     _require_numbers(op)
     if is_integer(op.types[0].dtype):
-        top, bottom = as_index(args[0]), as_index(args[1])
-        if not bottom.items and bottom.const > 0:
-            if top.hi <= 0:
-                return result(op, algebra.scale(algebra.of_index(expr.modulo(expr.scale(top, -1), bottom.const)), -1))
-            rest = algebra.of_index(expr.modulo(top, bottom.const))
-            return result(op, algebra.subtract(rest, algebra.scale(_rounded_down(top, bottom.const), bottom.const)))
+        divisor = as_index(args[1])
+        if not divisor.items and divisor.const:
+            return result(op, rest(args[0], divisor.const))
     return uninterpreted(op, args)
 
 

@@ -8,9 +8,22 @@ from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import ranges
-from hlo_verify.terms.addition import build, of_index
+from hlo_verify.terms.addition import build, difference, of_index
 from hlo_verify.terms.functions import Function
-from hlo_verify.terms.term import Apply, Ix, Monomial, Number, Poly, Read, Tensor, make_poly, value_of
+from hlo_verify.terms.term import (
+    Apply,
+    Atom,
+    Ix,
+    Monomial,
+    Number,
+    Poly,
+    Read,
+    Tensor,
+    make_apply,
+    make_poly,
+    of_atom,
+    value_of,
+)
 from hlo_verify.terms.used import used
 
 WRAPPED = "machine integer of a number"
@@ -22,7 +35,8 @@ def machine_integer(function: Function, args: tuple[Poly, ...]) -> Poly | None:
     lo, hi = INTEGER_RANGES[function.gives]
     e = as_index(args[0], lo, hi)
     if any(isinstance(a, Opaque) and a.operator == "value" for a, _ in e.items):
-        return None
+        least = least_multiples(args[0], lo, hi)
+        return None if least is args[0] else of_atom(make_apply(function, (least,)))
     used(FITS if e.items else WRAPPED)
     return of_index(e)
 
@@ -39,7 +53,54 @@ def as_index(p: Poly, lo: int, hi: int) -> Index:
     e = _unwrapped(p, lo, hi)
     if e is not None and lo <= e.lo and e.hi <= hi:
         return e
-    return expr.of_atom(expr.opaque("value", (), (), lo, hi, p))
+    least = least_multiples(p, lo, hi)
+    return expr.of_atom(expr.opaque("value", (), (), lo, hi, p)) if least is p else as_index(least, lo, hi)
+
+
+def least_multiples(p: Poly, lo: int, hi: int) -> Poly:
+    """The polynomial with the smallest factors that differ from its own by multiples of the number of a type's values,
+    which are none of its machine value's: `x + 200` of eight bits is `x - 56`, and `255*x` is `-x`.
+
+    A factor counts so only beside what is an integer itself.
+    """
+    count = hi - lo + 1
+    half = count // 2
+    if count == 2 or all(-half <= c < half for _, c in p.items):
+        return p  # truth values are what they say, and not modulo 2
+    if not _is_of_integers(p):
+        return p
+    return build({mono: (int(c) + half) % count - half for mono, c in p.items})
+
+
+def _is_of_integers(p: Poly) -> bool:
+    return all(isinstance(c, int) and all(_is_whole(a, n) for a, n in mono) for mono, c in p.items)
+
+
+def _is_whole(atom: Atom, n: Number) -> bool:
+    """Whether a power of an atom is surely an integer."""
+    if not isinstance(n, int) or n < 1:
+        return False
+    if isinstance(atom, Apply):
+        return atom.boolean or atom.function.gives in INTEGER_RANGES
+    return atom.boolean or isinstance(atom, Ix) or (isinstance(atom, Read) and atom.tensor.dtype in INTEGER_RANGES)
+
+
+def are_congruent(p: Poly, q: Poly, lo: int, hi: int) -> bool:
+    """Whether two integer terms have one machine value, in a type of that range."""
+    if hi - lo == 1 or not (_is_of_integers(p) and _is_of_integers(q)):
+        return p is q
+    if not least_multiples(difference(p, q), lo, hi).items:
+        return True
+    a, b = (_unwrapped(each, *INTEGER_RANGES["i64"]) for each in (p, q))  # elements of wider types as they are
+    count = hi - lo + 1
+    return a is not None and b is not None and expr.modulo(a, count) is expr.modulo(b, count)
+
+
+def remainder(p: Poly, m: int, lo: int, hi: int) -> Index:
+    """The remainder, rounding down, of a machine value: where m divides the number of the type's values, that of the
+    integer itself, which may wrap."""
+    e = _unwrapped(p, lo, hi) if (hi - lo + 1) % m == 0 else None
+    return expr.modulo(as_index(p, lo, hi) if e is None else e, m)
 
 
 def zero_together(p: Poly, lo: int, hi: int) -> Index | None:

@@ -22,7 +22,7 @@ from hlo_verify.passes.prove.by_rolling import in_loops, is_long
 from hlo_verify.passes.prove.cut_points import outside_of_loops
 from hlo_verify.passes.prove.device_order import by_place
 from hlo_verify.passes.prove.lineage import obligations
-from hlo_verify.passes.prove.prove import read_otherwise
+from hlo_verify.passes.prove.prove import are_one_integer, read_otherwise
 from hlo_verify.passes.prove.start import begin
 from hlo_verify.passes.prove.written_out import is_written_out
 from hlo_verify.passes.recheck.answer import Finding, Outcome, Task, answer
@@ -145,14 +145,15 @@ def _walk(
             if way.compare and term is not expected and stages.is_piped(term, expected, inside):
                 recorder.unchecked[BY_TURN] += 1
                 continue
-            if term is not expected:
+            wraps = term is not expected and are_one_integer(wanted[n].type.dtype, term, expected)
+            if term is not expected and not wraps:
                 open_ += not (way.compare and stages.is_result(term, expected, inside))
             term, whole = stages.stand_ins.opened(term), stages.stand_ins.opened(expected)
             if placed[n].is_plain and device not in wanted[n].term.free and whole is expected:
                 side: Side = shard(wanted[n], placed[n], device)
             else:
                 side = _within(inside, whole)
-            recorder.claims.append(Claim(f"result {name}", "", side, _within(inside, term)))
+            recorder.claims.append(Claim(f"result {name}", "", side, _within(inside, term), may_wrap=wraps))
     return recorder, open_
 
 
