@@ -84,6 +84,7 @@ from hlo_verify.terms.root_laws import (
     LOG_OF_INVERSE,
     LOG_OF_MULTIPLE,
     LOG_OF_PRODUCT,
+    LOG_OF_SQUARE,
     ROOT_OF_MAXIMUM,
     ROOT_OF_MINIMUM,
     ROOT_OF_PRODUCT,
@@ -191,7 +192,7 @@ def _zero_times(function: Function, args: Arguments) -> Poly | None:
     return None if is_left else zero_times(args[0])
 
 
-REAL = "abs ceil erf erfc exponential_minus_one floor log_plus_one logistic power rsqrt".split()
+REAL = "abs ceil cosine erf erfc exponential_minus_one floor log_plus_one logistic power rsqrt sine tan".split()
 FUNCTIONS = {
     "exp": EXPONENTIAL,
     "exp_by_name": INFINITE_EXPONENTIAL,
@@ -268,6 +269,7 @@ TABLE = (
     Law(LOG_OF_EXPONENTIAL, "log(exp(a) * b)", "a + log(b)", by=logarithm_of_product),
     Law(LOG_OF_PRODUCT, "log(a * b)", "log(a) + log(b)", "a > 0", by=logarithm_of_product),
     Law(LOG_OF_MULTIPLE, "log(k * a)", "log(k) + log(a)", "k > 0", by=logarithm_of_product),
+    Law(LOG_OF_SQUARE, "log(a * a)", "2 * log(abs(a))", by=logarithm_of_product),
     Law(LOG_OF_INVERSE, "log(inverse(a))", "-log(a)", "a > 0", by=logarithm_of_product),
     Law("square root of a number", "sqrt(k)", "k**(1/2)", by=root_of_number),
     Law(ROOT_OF_PRODUCT, "sqrt(k * a * b)", "sqrt(k) * sqrt(a) * sqrt(b)", "a > 0", by=root_of_product),
@@ -317,6 +319,7 @@ TABLE = (
     Law(AT_ROOT, "zero(sqrt(a) - k)", "zero(a - k*k)", "a >= 0 and k > 0", by=by_squares),
     Law("an absolute value is positive", "positive(abs(a))", "1 + -zero(a)", by=positive_of_absolute),
     Law("an absolute value is zero", "zero(abs(a))", "zero(a)", by=zero_of_absolute),
+    Law("tangent", "tan(a)", "sine(a) * inverse(cosine(a))"),
     Law("even function", "f(-a)", "f(a)", functions=REAL_EVEN),
     Law("odd function of 0", "f(0)", "0", functions=REAL_ODD),
     Law("odd function", "f(-a)", "-f(a)", functions=REAL_ODD),

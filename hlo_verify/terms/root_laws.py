@@ -30,6 +30,7 @@ LOG_OF_EXPONENTIAL = "logarithm of an exponential"
 LOG_OF_PRODUCT = "logarithm of a product"
 LOG_OF_MULTIPLE = "logarithm of a multiple"
 LOG_OF_INVERSE = "logarithm of an inverse"
+LOG_OF_SQUARE = "logarithm of a square"
 
 
 def exact_root(c: Number) -> Fraction | None:
@@ -157,8 +158,22 @@ def logarithm_of_product(function: Function, args: Arguments) -> Poly | None:
     if atom is not None and (whole := _of_factors(atom)) is not None:
         return whole
     if not parts:
-        return None
+        return _logarithm_of_square(p)
     return add(*parts, apply(LOG, (scale(rest, 1 / k),)))
+
+
+def _logarithm_of_square(p: Poly) -> Poly | None:
+    """`log(a**2 * b**4)` as `2*log(abs(a * b**2))`: both are minus infinity where a is 0."""
+    from hlo_verify.terms.laws import apply
+
+    if len(p.items) != 1 or p.items[0][1] != 1:
+        return None
+    mono = p.items[0][0]
+    if any(a.boolean or not isinstance(n, int) or n < 0 or n % 2 or signs.of_atom(a) & signs.BEYOND for a, n in mono):
+        return None
+    used(LOG_OF_SQUARE)
+    root = make_poly(((tuple((a, n // 2) for a, n in mono), 1),))
+    return scale(apply(LOG, (apply(ABS, (root,)),)), 2)
 
 
 def _logarithm_of_power(atom: Atom, n: Number) -> Poly:

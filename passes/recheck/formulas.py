@@ -261,6 +261,11 @@ def _logistic(graph: Graph, x: Node) -> Node:
     return graph.call(INVERSE, [graph.add([(graph.one, 1), (opposite, 1)])])
 
 
+def _tangent(graph: Graph, x: Node) -> Node:
+    inverse = graph.call(INVERSE, [graph.call(real("cosine"), [x])])
+    return graph.multiply([graph.call(real("sine"), [x]), inverse])
+
+
 def _hyperbolic_tangent(graph: Graph, x: Node) -> Node:
     p = graph.expand(x)
     if p and p[min(p)] < 0:
@@ -278,6 +283,7 @@ MADE_OF_OTHERS: dict[str, Callable[[Graph, Node], Node]] = {
     "log_plus_one": lambda graph, x: graph.call(LOG, [graph.add([(graph.one, 1), (x, 1)])]),
     "exponential_minus_one": lambda graph, x: graph.add([(graph.call(EXPONENTIAL, [x]), 1), (graph.one, -1)]),
     "logistic": _logistic,
+    "tan": _tangent,
     "tanh": _hyperbolic_tangent,
     "erfc": _complement,
 }
