@@ -10,7 +10,13 @@ from itertools import chain
 from hlo_verify.passes.chain.added_masks import both_chosen
 from hlo_verify.passes.chain.amplified import Amplified, amplified
 from hlo_verify.passes.chain.constant_values import Computed
-from hlo_verify.passes.chain.folded_constants import Reading, with_irrationals, with_quotients, with_rests
+from hlo_verify.passes.chain.folded_constants import (
+    Reading,
+    with_decimals,
+    with_irrationals,
+    with_quotients,
+    with_rests,
+)
 from hlo_verify.passes.chain.lookups_last import with_lookups_last
 from hlo_verify.passes.chain.masking_numbers import both_infinite, mask_otherwise, masked_alike
 from hlo_verify.passes.chain.proofs import (
@@ -167,6 +173,8 @@ def _proof_of_readings(given: Module, partitioned: Module, alone: Alone, account
         yield _proof_with_rests(given, partitioned, alone, account)
         for read in (with_quotients, with_irrationals):
             yield _proof_of_both(read(given, partitioned), given, partitioned, alone, account)
+        if not are_alike(given, partitioned, account.session):  # else no rounding of a number is in the way
+            yield _proof_of_both(with_decimals(given, partitioned), given, partitioned, alone, account)
 
     return _first_of(answers())
 

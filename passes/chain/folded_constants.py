@@ -36,6 +36,7 @@ from hlo_verify.passes.chain.constant_values import (
     multiples,
     rest_of_one,
 )
+from hlo_verify.passes.chain.decimal_numbers import decimals
 from hlo_verify.passes.chain.irrational_numbers import irrationals
 from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Fresh, Function, Module, Name, Op, TensorType, fresh_in, operations, used
@@ -255,6 +256,17 @@ def with_irrationals(first: Module, second: Module) -> tuple[Reading, Reading] |
     uses = [uses_of(module.main) for module in (first, second)]
     known = irrationals(uses[0].keys() | uses[1].keys())
     if known.keys() <= uses[0].keys() & uses[1].keys():
+        return None
+    meant = [{use: known[key] for key in known for use in of.get(key, ())} for of in uses]
+    return _unfolded(first, meant[0]), _unfolded(second, meant[1])
+
+
+def with_decimals(first: Module, second: Module) -> tuple[Reading, Reading] | None:
+    """Two modules that people wrote, with numbers in either that are decimals of a few digits, or small fractions,
+    read as these. None where there are no such numbers."""
+    uses = [uses_of(module.main) for module in (first, second)]
+    known = decimals(uses[0].keys() | uses[1].keys())
+    if not known:
         return None
     meant = [{use: known[key] for key in known for use in of.get(key, ())} for of in uses]
     return _unfolded(first, meant[0]), _unfolded(second, meant[1])
