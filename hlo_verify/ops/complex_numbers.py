@@ -10,6 +10,7 @@ and a multiplication by `exp(i t)` is a rotation by the angle t, as rotary embed
 from __future__ import annotations
 
 from functools import reduce
+from typing import TypeGuard
 
 from hlo_verify.limits import allows
 from hlo_verify.ops.elementwise import product
@@ -20,7 +21,7 @@ from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.functions import COMPLEX, EXPONENTIAL, LOG, MAXIMUM, MINIMUM, SQRT, real, typed
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
-from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Ix, Monomial, Poly, Read, make_poly, of_atom
+from hlo_verify.terms.term import ONE, ZERO, Apply, Atom, Ix, Monomial, Number, Poly, Read, make_poly, of_atom
 
 
 def is_complex(dtype: str) -> bool:
@@ -44,6 +45,57 @@ Parts = tuple[Poly, Poly]
 def make_complex(real: Poly, imaginary: Poly) -> Poly:
     """`real + i * imaginary`, of which only the functions below know the parts."""
     return apply(COMPLEX, (real, imaginary))
+
+
+def multiplied_out(p: Poly) -> Poly:
+    """A term with `a + i*b` in the place of each `complex(a, b)` that is a factor, those in names of complex numbers
+    too, if no term becomes too long."""
+    p, found = _opened(p), list[Poly]()
+    for mono, c in p.items:
+        pairs = [_of_atom(atom) for atom, n in mono if _is_pair(atom, n) for _ in range(int(n))]
+        if not allows("complex_factors", len(pairs)):
+            return p
+        rest = make_poly(((tuple(item for item in mono if not _is_pair(*item)), c),))
+        real, imaginary = reduce(_times, pairs, (ONE, ZERO))
+        found += [algebra.multiply(rest, real), reduce(algebra.multiply, (rest, imaginary, unit()))]
+    whole = algebra.add(*found)
+    return whole if allows("multiplied_terms", len(whole.items)) else p
+
+
+def _opened(p: Poly) -> Poly:
+    """A term with the names of complex numbers taken apart that are written with parts."""
+    found = []
+    for mono, c in p.items:
+        named = [atom for atom, n in mono if _is_name(atom) and n == 1]
+        rest = make_poly(((tuple(item for item in mono if item[0] not in named), c),))
+        found.append(reduce(algebra.multiply, (unfold(atom)[1][0] for atom in named), rest))
+    whole = algebra.add(*found)
+    return whole if allows("multiplied_terms", len(whole.items)) else p
+
+
+def _is_name(atom: Atom) -> TypeGuard[Read]:
+    if not isinstance(atom, Read) or atom.tensor.kind != "term" or atom.tensor.seal is not None:
+        return False
+    return any(_is_pair(*item) for mono, _ in atom.tensor.bodies[0].items for item in mono)
+
+
+def unit() -> Poly:
+    """The imaginary unit."""
+    return make_complex(ZERO, ONE)
+
+
+def with_conditions(p: Poly) -> tuple[Poly, Atom | None]:
+    """The conditions on the one thing that a product is of, with the imaginary unit if that is a factor; and the thing,
+    which is None where there is none, or are several."""
+    ((mono, c),) = p.items if len(p.items) == 1 else (((), 0),)
+    others = [(atom, n) for atom, n in mono if not atom.boolean and atom is not unit().atom]
+    if c != 1 or len(others) != 1 or others[0][1] != 1:
+        return ONE, None
+    return make_poly(((tuple(item for item in mono if item not in others), 1),)), others[0][0]
+
+
+def _is_pair(atom: Atom, n: Number) -> bool:
+    return isinstance(atom, Apply) and atom.function == COMPLEX and isinstance(n, int) and n > 0
 
 
 def in_parts(p: Poly, q: Poly) -> list[tuple[Poly, Poly]]:

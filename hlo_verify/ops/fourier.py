@@ -8,7 +8,8 @@ is. A transform and its inverse along one dimension leave what there was.
 
 The inverse of a product of two transforms is a convolution (`convolutions`).
 
-All are linear: of a sum they are the sum of those of its terms, over a dimension too, and multiples are taken out.
+All are linear: of a sum they are the sum of those of its terms, over a dimension too, and multiples are taken out. A
+complex number is the sum of its parts, as `complex(a, b)` and as `a + 1j*b`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from itertools import permutations
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.limits import allows
+from hlo_verify.ops.complex_numbers import multiplied_out, with_conditions
 from hlo_verify.ops.convolutions import convolved
 from hlo_verify.ops.values import Context, Rule, Value, function_of, position_var
 from hlo_verify.program.attributes import enumerator
@@ -100,13 +102,13 @@ def _linear(p: Poly, own: Collection[Var], transform: Callable[[Poly], Poly], *,
     if p.doubt or not allows("multiplied_terms", len(p.items)):
         return transform(p)
     found = []
-    for mono, c in p.items:
+    for mono, c in multiplied_out(p).items:
         outside = tuple(item for item in mono if takes_out and item[0].free.isdisjoint(own))
         inside = make_poly(((tuple(item for item in mono if item not in outside), 1),))
-        atom = inside.atom
+        on, atom = with_conditions(inside)
         if isinstance(atom, Read) and atom.tensor.kind == "sum" and atom.tensor.seal is None:
             bound, (body,) = unfold(atom)
-            there = reduce_sum(bound, _linear(body, own, transform, takes_out=takes_out))
+            there = reduce_sum(bound, _linear(algebra.multiply(on, body), own, transform, takes_out=takes_out))
         else:
             there = transform(inside)
         found.append(algebra.multiply(make_poly(((outside, c),)), there))
