@@ -9,6 +9,7 @@ from hlo_verify.diagnostics import Unsupported
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Var
 from hlo_verify.ops.best import index_of_best
+from hlo_verify.ops.log_sums import has_elements, is_log_of_sum, log_of_sum
 from hlo_verify.ops.movement import guarded_select, linear_index
 from hlo_verify.ops.reductions import fold
 from hlo_verify.ops.regions import combine, monoid, monoids, neutral, operand_term, reduce_terms, region_terms
@@ -69,6 +70,9 @@ def _reduce_window(op: Op, args: list[Value], context: Context) -> list[Value]:
             Value(type_, lighten(_windowed(reducer, view, source, init, type_.dtype), type_.dtype))
             for reducer, source, init, type_ in zip(reducers, sources, inits, op.types, strict=True)
         ]
+    summed = _log_of_sum(op, view, sources[0], inits[0]) if is_log_of_sum(op.regions[0]) else None
+    if summed is not None:
+        return [Value(op.types[0], lighten(summed, op.types[0].dtype))]
     bodies = []
     for source, init, type_ in zip(sources, inits, op.types, strict=True):
         term = factor(operand_of_type(source, type_.dtype), type_.dtype)
@@ -76,6 +80,14 @@ def _reduce_window(op: Op, args: list[Value], context: Context) -> list[Value]:
         bodies.append(guarded_select(view.inside, remap(term, source.shape, view.indices), first))
     firsts = [operand_of_type(init, type_.dtype) for init, type_ in zip(inits, op.types, strict=True)]
     return fold(op, view.bound, bodies, firsts, region_terms(op.regions[0], context))
+
+
+def _log_of_sum(op: Op, view: Window, source: Value, init: Value) -> Poly | None:
+    if not has_elements(op, source.shape):
+        return None
+    dtype = op.types[0].dtype
+    term = remap(factor(operand_of_type(source, dtype), dtype), source.shape, view.indices)
+    return log_of_sum(view.bound, view.inside, term, operand_of_type(init, dtype))
 
 
 def _windowed(reducer: str, view: Window, source: Value, init: Value, dtype: str) -> Poly:
