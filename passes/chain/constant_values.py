@@ -105,7 +105,7 @@ UNARY: Mapping[str, tuple[Callable[[Any], Any], Callable[[Decimal], Decimal]]] =
     "log": (np.log, Decimal.ln),
     "exponential": (np.exp, Decimal.exp),
 }
-"""Functions of positive numbers: as an element type has them, and in as many digits as are asked for."""
+"""Functions of positive numbers, and exponentials: as an element type has them, and in as many digits as are asked for."""
 
 _FEW_BITS = 12
 
@@ -182,8 +182,8 @@ def _given(numbers: list[Computed], number: Key) -> tuple[float, str, list[Compu
 
 
 def _opposites(numbers: list[Computed]) -> list[Computed]:
-    zeros = [number_of(x.dtype, _scalar(x.dtype)(0)) for x in numbers[:1]]
-    return [x for zero in zeros if zero is not None for y in numbers for x in applied("subtract", (zero, y))]
+    zeros = filter(None, (number_of(x.dtype, _scalar(x.dtype)(0)) for x in numbers[:1]))
+    return [x for zero in zeros for y in numbers for x in applied("subtract", (zero, y))]
 
 
 def _near(made: Iterable[Computed], number: Key) -> Iterator[Computed]:
@@ -294,9 +294,8 @@ def literal(op: Op) -> Computed | None:
     array, type_ = op.attributes["value"], op.types[0]
     if not array.size or array.dtype != DTYPES[type_.dtype]:
         return None
-    if any(array.strides) and array.size > 1 and not (array == array.flat[0]).all():
-        return None
-    return number_of(type_.dtype, array.flat[0])
+    is_one = not any(array.strides) or array.size == 1 or (array == array.flat[0]).all()
+    return number_of(type_.dtype, array.flat[0]) if is_one else None
 
 
 def number_of(dtype: str, value: Any) -> Computed | None:
@@ -313,8 +312,7 @@ def computed(function: Function) -> list[Computed]:
 
 
 def logarithms(function: Function) -> list[Computed]:
-    """The logarithms of numbers of which a module takes powers that it does not know: `10000**x` is
-    `exp(log(10000) * x)`."""
+    """The logarithms of numbers of which a module takes unknown powers: `10000**x` is `exp(log(10000) * x)`."""
     known = known_numbers(function)
     bases = [known[op.operands[0]] for op in operations(function) if op.name == "power" and op.operands[0] in known]
     return _each_once(found for base in bases if (found := function_of("log", base)) is not None)
@@ -357,10 +355,9 @@ def _of_one(name: str, x: Computed) -> Iterator[Computed]:
 def _of(op: Op, known: Mapping[Name, Computed]) -> Computed | None:
     if not op.operands:
         return literal(op)
-    operands = [known.get(v) for v in op.operands]
-    if len(op.results) != 1 or None in operands:
+    given = tuple(known[v] for v in op.operands if v in known)
+    if len(op.results) != 1 or len(given) < len(op.operands):
         return None
-    given = tuple(x for x in operands if x is not None)
     is_same = op.name == "convert" and op.types[0].dtype == given[0].dtype
     if is_same or (op.name in KEEPS_SPLATS and len(given) == 1):
         return given[0]
@@ -376,14 +373,17 @@ def _of(op: Op, known: Mapping[Name, Computed]) -> Computed | None:
 
 
 def function_of(name: str, operand: Computed) -> Computed | None:
-    """A function of a positive number."""
-    if operand.exact <= 0 or not allows("folded_roundings", operand.roundings + 1):
+    """A function of a positive number, or the exponential of any; None where its type does not hold that."""
+    is_defined = operand.exact > 0 or (operand.exact < 0 and name == "exponential")
+    if not is_defined or not allows("folded_roundings", operand.roundings + 1):
         return None
     compute, exactly = UNARY[name]
     with localcontext(prec=DIGITS), np.errstate(all="ignore"):
-        exact = Fraction(exactly(Decimal(operand.exact.numerator) / Decimal(operand.exact.denominator)))
         rounded = _scalar(operand.dtype)(compute(operand.rounded))
-    return Computed(operand.dtype, rounded, exact, name, (operand,)) if np.isfinite(float(rounded)) else None
+        if not (finfo(operand.dtype).tiny if operand.exact < 0 else -np.inf) <= rounded < np.inf:
+            return None
+        exact = exactly(Decimal(operand.exact.numerator) / Decimal(operand.exact.denominator))
+    return Computed(operand.dtype, rounded, Fraction(exact), name, (operand,))
 
 
 def applied(name: str, operands: tuple[Computed, ...]) -> Iterator[Computed]:
