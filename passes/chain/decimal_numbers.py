@@ -13,16 +13,13 @@ from fractions import Fraction
 import numpy as np
 
 from hlo_verify.passes.chain.constant_values import Computed, Key, applied, number_of
-from hlo_verify.program.element_types import DTYPES
+from hlo_verify.program.element_types import DTYPES, finfo
 
 DIGITS = 6
 """The digits of a decimal that people write: decimals of so many are different numbers in single precision."""
 
 LARGEST_DIVISOR = 64
 """The largest number that people divide another by, where the quotient has more digits."""
-
-LARGEST_WHOLE = 10**15
-"""The largest whole number of such a quotient: double precision holds those up to it, and their type has to, too."""
 
 
 def decimals(numbers: Iterable[Key]) -> dict[Key, Computed]:
@@ -39,7 +36,7 @@ def decimal_number(number: Key) -> Computed | None:
         return None
     exact = Fraction(float(value))
     for meant in (_decimal(value), exact.limit_denominator(LARGEST_DIVISOR)):
-        if max(map(abs, meant.as_integer_ratio())) > LARGEST_WHOLE:
+        if max(map(abs, meant.as_integer_ratio())) > float(finfo(dtype).max):
             continue
         above, below = (number_of(dtype, type(value)(x)) for x in meant.as_integer_ratio())
         if above is None or below is None or above.exact != meant.numerator or below.exact != meant.denominator:
