@@ -105,7 +105,7 @@ UNARY: Mapping[str, tuple[Callable[[Any], Any], Callable[[Decimal], Decimal]]] =
     "log": (np.log, Decimal.ln),
     "exponential": (np.exp, Decimal.exp),
 }
-"""Functions of positive numbers, and exponentials: as an element type has them, and in as many digits as are asked for."""
+"""Functions of positive numbers, and exponentials: as an element type has them, and in as many digits as asked for."""
 
 _FEW_BITS = 12
 
