@@ -68,7 +68,7 @@ def test_costly_tests_are_dealt_out() -> None:
         "tests/test_a.py::test_two": 9.0,
         "tests/test_b.py::test_three": 1.0,
     }
-    text = listed(costs | {"tests/test_a.py::test_cheap": 0.4, "tests/test_soundness_nan.py::test_dear": 8.0})
+    text = listed(costs | {"tests/test_a.py::test_cheap": 0.2, "tests/test_soundness_nan.py::test_dear": 8.0})
     parts = [set(costs) - others_than(Part(number, 2), text) for number in (1, 2)]
     assert parts == [{"tests/test_a.py::test_two", "tests/test_b.py::test_three"}, {"tests/test_a.py::test_one[a b]"}]
 

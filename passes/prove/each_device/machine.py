@@ -16,6 +16,7 @@ which nothing is known, or that may communicate otherwise: its results equal not
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -33,6 +34,7 @@ from hlo_verify.terms import algebra
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.neighbours import joined
 from hlo_verify.terms.nesting import nesting
+from hlo_verify.terms.term import Poly
 
 Values = tuple[Value, ...]
 """What each device holds of a tensor."""
@@ -118,7 +120,9 @@ class Machine:
             if key not in known:
                 self.spend(1)
                 inner = replace(context, environment=dict(taken)) if op.regions else context
-                known[key] = [self.everywhere(_tidy(value)) for value in interpret(op, here, inner)]
+                made = [_tidy(value) for value in interpret(op, here, inner)]
+                self.spend(sum(_words(value.term) for value in made))
+                known[key] = [self.everywhere(value) for value in made]
             columns.append([values[k] for values in known[key]])
         return [tuple(column[n] for column in columns) for n in range(len(op.results))]
 
@@ -135,6 +139,12 @@ def _tidy(value: Value) -> Value:
     if not allows("nested_apart", nesting(term)):
         term = define("term", (), (term,), dtype=value.type.dtype if value.type.dtype == "i1" else "")
     return Value(value.type, term)
+
+
+def _words(p: Poly) -> int:
+    """How many words the longest number in a term fills: those of `x = x * (x + x)` double each turn."""
+    longest = max((max(map(abs, c.as_integer_ratio())) for _, c in p.items), default=0)
+    return longest.bit_length() // sys.int_info.bits_per_digit
 
 
 def same(values: Sequence[Any]) -> bool:

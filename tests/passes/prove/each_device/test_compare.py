@@ -66,6 +66,21 @@ def test_limits(limit: str, value: int) -> None:
         assert limit in session.spent().limits
 
 
+@pytest.mark.parametrize(("turns", "is_seen"), [(4, True), (60, False)])
+def test_numbers_that_double_in_length_each_turn(turns: int, is_seen: bool) -> None:
+    """That of the last of 60 turns would have 2**60 bits."""
+    placed = on({"i": 4}, P("i"), P("i"), (4,))
+
+    def local(x: jax.Array) -> jax.Array:
+        return lax.fori_loop(0, turns, lambda _, y: y * (y + y), x)
+
+    module = load(placed.lowered(placed.mapped(local)))
+    with Session().on() as session:
+        found = each_device(module, module, session)
+        assert (found is not None and found.proves(0)) == is_seen
+        assert ("operations_apart" in session.spent().limits) != is_seen
+
+
 def test_devices_that_disagree_have_no_result() -> None:
     """A result that is not split has to be the same on every device, in either module."""
     placed = on({"i": 4}, P("i"), P(), (4,))
