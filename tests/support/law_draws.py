@@ -72,6 +72,8 @@ DRAWN: dict[str, dict[str, str]] = {
     "power of a number": {"k": "positive_number"},
     "power by an inverse": {"k": "minus_thirds"},
     "negative power": {"n": "negative_power"},
+    "even power": {"n": "high_power"},
+    "odd power": {"n": "high_power"},
     "even function": {"a": "sum"},
     "absolute value of what is not negative": {"a": "positive"},
     "absolute value of a choice": {"a": "positive", "b": "positive"},

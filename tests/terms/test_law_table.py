@@ -245,6 +245,10 @@ class Draw:
     def power(self) -> Poly:
         return number(self.of.choice(POWERS))
 
+    def high_power(self) -> Poly:
+        """One that is not multiplied out."""
+        return number(self.of.choice((17, 18)))
+
     def byte(self) -> Poly:
         return self.read("i8", self.of.randrange(-128, 128))
 
