@@ -343,8 +343,8 @@ class Limits:
     """Operations that such a constant was computed by."""
     grown_roundings: int = 64
     """So many times its size, relative to what it is part of, a constant's rounding may grow, in products and sums."""
-    rounded_turns: int = 16384
-    """Turns of a loop in each of which a constant is rounded: past them it covers no difference."""
+    rounded_turns: int = 4096
+    """Turns of a loop, times the roundings of a constant in each of them: past them these cover no difference."""
 
     @classmethod
     def of(cls, effort: Effort) -> Limits:

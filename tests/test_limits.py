@@ -97,7 +97,7 @@ NO_LIMITS = {
     "constants.FLOAT_BOUND": "integers that are floats of 64 bits",
     "constants.TABLE_BOUND": "integers that fit into 64 bits",
     "control.SHORT": "which of two ways is gone with a loop",
-    "counting._UNCOUNTED": "stands for infinity",
+    "counting.UNCOUNTED": "stands for infinity",
     "doubts.INFINITE": "a doubt",
     "doubts.UNDEFINED": "a doubt",
     "draws.COMMON": "what is drawn",

@@ -15,7 +15,7 @@ from hlo_verify.program.op_families import communicates, is_identity
 from hlo_verify.terms import algebra
 from hlo_verify.terms.term import Guard, Poly, tensor
 
-_UNCOUNTED = 1 << 30
+UNCOUNTED = 1 << 30
 
 ENDLESS = "a loop that never ends"
 OF_UNKNOWN_COUNT = "a loop whose number of iterations is not known"
@@ -75,7 +75,7 @@ def shape_of(op: Op, args: list[Value], context: Context) -> Shape:
             whatever = [_anything(k, value.type) if k in counters else value for k, value in enumerate(values)]
             (test,) = context.run(condition, whatever, replace(context, observe=None, unsupported={}))
             raise UnsupportedError(OVERFLOWS if test.term.constant is None else ENDLESS, Unsupported.LOOP)
-        return Shape(_UNCOUNTED, frozenset(invariant), {}, UnsupportedError(OF_UNKNOWN_COUNT, Unsupported.LOOP))
+        return Shape(UNCOUNTED, frozenset(invariant), {}, UnsupportedError(OF_UNKNOWN_COUNT, Unsupported.LOOP))
     if any(not _fits(op.types[k].dtype, start + step * trips) for k, (start, step) in counters.items()):
         meet_in(op, args, context)
         raise UnsupportedError(OVERFLOWS, Unsupported.LOOP)
@@ -131,7 +131,7 @@ def _may_end_apart(op: Op, args: list[Value], context: Context) -> bool:
 
 def _steps_that_fit(counters: dict[int, tuple[int, int]], op: Op) -> int:
     """For how many iterations no counter overflows: the trip count is below, or the loop is not understood."""
-    steps = _UNCOUNTED
+    steps = UNCOUNTED
     for k, (start, step) in counters.items():
         lo, hi = integer_range(op.types[k].dtype)
         steps = min(steps, ((hi - start) // step if step > 0 else (start - lo) // -step) + 1)

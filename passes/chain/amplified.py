@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 
 from hlo_verify.equality.opening import opened
 from hlo_verify.limits import allows, limit_of
-from hlo_verify.ops.counting import shape_of
+from hlo_verify.ops.counting import UNCOUNTED, shape_of
 from hlo_verify.ops.in_floats import is_of_floats
 from hlo_verify.ops.values import Context, UnsupportedError, Value
 from hlo_verify.passes.chain.constant_terms import apart, is_number
@@ -74,7 +74,7 @@ _A_STEP = "that rounding decides which side of a step it is on"
 _A_SLOPE = "a function of it has a slope without bound, or ends"
 _NEAR_ZERO = "something hangs on elements alone that are nearly 0, of which that rounding makes others"
 _A_CHOICE = "that rounding decides which of elements comes first that are equal without it"
-_A_LOOP = "it is rounded once in each of {} turns of a loop"
+_A_LOOP = "it is rounded in each of many turns of a loop, or of who knows how many"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +177,9 @@ class _Looking:
         """What becomes of a rounding in a term, or in something inside of it, if it does not stay one."""
         if self._is_still(p):
             return None
-        if not allows("rounded_turns", self.turns):
+        if self.turns > 1 and not allows("rounded_turns", self.turns * max(self.roundings.values())):
             self.session.reached("rounded_turns")
-            return _A_LOOP.format(self.turns)
+            return _A_LOOP
         if p.uid in self._seen:
             return None
         self._seen.add(p.uid)
@@ -324,14 +324,14 @@ class _Looking:
 
 
 def _turns_of(op: Op, operands: list[Value], context: Context) -> int:
-    """How often the regions of an operation are run; once where that is not counted."""
+    """How often the regions of an operation are run at the most: more than anything where data decide that."""
     if op.name != "while":
         return 1
     try:
         shape = shape_of(op, operands, replace(context, observe=None, unsupported={}))
     except UnsupportedError:
-        return 1
-    return 1 if shape.unbounded else max(shape.trips, 1)
+        return UNCOUNTED
+    return max(shape.trips, 1)
 
 
 class _Exact(Renaming):
@@ -367,7 +367,8 @@ class _Bare(Renaming):
         return found
 
     def _coarse(self, c: Number) -> Number:
-        power = round(log2(abs(Fraction(c))) + self._shift)
+        above, below = abs(Fraction(c)).as_integer_ratio()
+        power = round(log2(above) - log2(below) + self._shift)
         return (1 if c > 0 else -1) * (1 << power if power >= 0 else Fraction(1, 1 << -power))
 
     def _atom(self, atom: Atom) -> Poly:

@@ -253,20 +253,20 @@ def with_irrationals(first: Module, second: Module) -> tuple[Reading, Reading] |
     """Two modules that people wrote, with numbers in either that are multiples of roots of 2 and of pi, or of
     logarithms, read as these. None where there are no such numbers, or each is in both: then one is the other's as it
     stands."""
-    uses = [uses_of(module.main) for module in (first, second)]
-    known = irrationals(uses[0].keys() | uses[1].keys())
-    if known.keys() <= uses[0].keys() & uses[1].keys():
-        return None
-    meant = [{use: known[key] for key in known for use in of.get(key, ())} for of in uses]
-    return _unfolded(first, meant[0]), _unfolded(second, meant[1])
+    return _both_with(irrationals, first, second)
 
 
 def with_decimals(first: Module, second: Module) -> tuple[Reading, Reading] | None:
-    """Two modules that people wrote, with numbers in either that are decimals of a few digits, or small fractions,
-    read as these. None where there are no such numbers."""
+    """The same with decimals of a few digits, and small fractions."""
+    return _both_with(decimals, first, second)
+
+
+def _both_with(
+    read: Callable[[Collection[Key]], dict[Key, Computed]], first: Module, second: Module
+) -> tuple[Reading, Reading] | None:
     uses = [uses_of(module.main) for module in (first, second)]
-    known = decimals(uses[0].keys() | uses[1].keys())
-    if not known:
+    known = read(uses[0].keys() | uses[1].keys())
+    if known.keys() <= uses[0].keys() & uses[1].keys():
         return None
     meant = [{use: known[key] for key in known for use in of.get(key, ())} for of in uses]
     return _unfolded(first, meant[0]), _unfolded(second, meant[1])

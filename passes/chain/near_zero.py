@@ -8,6 +8,7 @@ which of such elements is the greatest, or a function of a large multiple of it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
 from math import ceil
 
 from hlo_verify.equality.opening import opened
@@ -70,7 +71,7 @@ def _is_decided(atom: Atom, given: Poly, factors: Mapping[Tensor, float]) -> boo
         return False
     if name not in SMOOTH:
         return _is_all_faint(given, factors)
-    largest = (abs(float(c)) * _largest(mono, factors) for mono, c in given.items)
+    largest = (abs(Fraction(c)) * Fraction(_largest(mono, factors)) for mono, c in given.items)
     return not all(allows("grown_roundings", ceil(each)) for each in largest)
 
 

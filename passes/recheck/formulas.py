@@ -266,6 +266,16 @@ def _tangent(graph: Graph, x: Node) -> Node:
     return graph.multiply([graph.call(real("sine"), [x]), inverse])
 
 
+def _of_exponentials(sign: int) -> Callable[[Graph, Node], Node]:
+    """Half of `exp(x)` and of `exp(-x)`, with a sign."""
+
+    def made(graph: Graph, x: Node) -> Node:
+        one, other = (graph.call(EXPONENTIAL, [graph._scaled(x, k)]) for k in (1, -1))
+        return graph.add([(one, Fraction(1, 2)), (other, Fraction(sign, 2))])
+
+    return made
+
+
 def _hyperbolic_tangent(graph: Graph, x: Node) -> Node:
     p = graph.expand(x)
     if p and p[min(p)] < 0:
@@ -283,6 +293,8 @@ MADE_OF_OTHERS: dict[str, Callable[[Graph, Node], Node]] = {
     "log_plus_one": lambda graph, x: graph.call(LOG, [graph.add([(graph.one, 1), (x, 1)])]),
     "exponential_minus_one": lambda graph, x: graph.add([(graph.call(EXPONENTIAL, [x]), 1), (graph.one, -1)]),
     "logistic": _logistic,
+    "cosh": _of_exponentials(1),
+    "sinh": _of_exponentials(-1),
     "tan": _tangent,
     "tanh": _hyperbolic_tangent,
     "erfc": _complement,

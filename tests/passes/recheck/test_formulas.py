@@ -11,7 +11,7 @@ import pytest
 from hlo_verify.passes.recheck.float_probe import Guess
 from hlo_verify.passes.recheck.formulas import Graph
 from hlo_verify.passes.recheck.graph import Node
-from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, LOG, Function
+from hlo_verify.terms.functions import EXPONENTIAL, INVERSE, LOG, Function, real
 from tests.conftest import SEED
 
 TERMS = 4
@@ -69,3 +69,13 @@ def test_a_large_number_is_no_other_denominator() -> None:
     other = graph.call(INVERSE, [graph.add([(graph.multiply([x, large]), 1), (y, 1)])])
     assert one == graph.multiply([other, large])
     assert one != other
+
+
+def test_hyperbolic_functions_are_made_of_exponentials() -> None:
+    graph = Graph()
+    x = graph.read("x", (), "Real")
+    sinh, cosh = (graph.call(real(name), [x]) for name in ("sinh", "cosh"))
+    assert graph.add([(cosh, 1), (sinh, 1)]) == graph.call(EXPONENTIAL, [x])
+    assert graph.add([(cosh, 1), (sinh, -1)]) == graph.call(EXPONENTIAL, [graph.add([(x, -1)])])
+    squares = [(graph.multiply([cosh, cosh]), 1), (graph.multiply([sinh, sinh]), -1)]
+    assert graph.expand(graph.add(squares)) == graph.expand(graph.one)
