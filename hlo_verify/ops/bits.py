@@ -57,11 +57,8 @@ def _and(op: Op, args: list[Value], context: Context) -> list[Value]:
         lowest = m.const & -m.const or 1
         if m.const >= 0 and (m.const + lowest) & m.const == 0:
             # the bits of one block: of a negative number too, as bits are modulo 2^n
-            if lowest == 1:
-                low = remainder(value.term, m.const + 1, *integer_range(value.type.dtype))
-                return result(op, algebra.of_index(low))
-            block = expr.modulo(expr.floor_div(e, lowest), m.const // lowest + 1)
-            return result(op, algebra.of_index(expr.scale(block, lowest)))
+            low = remainder(value.term, m.const + lowest, *integer_range(value.type.dtype))
+            return result(op, algebra.of_index(expr.scale(expr.floor_div(low, lowest), lowest)))
         if m.const == -lowest:
             return result(op, algebra.of_index(expr.scale(expr.floor_div(e, lowest), lowest)))
     asked = _of_place(args)

@@ -57,6 +57,11 @@ def finfo(dtype: str) -> Any:
     return ml_dtypes.finfo(DTYPES[dtype])  # type: ignore[no-untyped-call]
 
 
+def element_of(dtype: str, bits: bytes) -> Any:
+    """The element of a type that has these bits."""
+    return np.frombuffer(bits, DTYPES[dtype])[0]
+
+
 def exponent_bits(dtype: str) -> int:
     """How many bits of a floating-point format are of the exponent."""
     return int(finfo(dtype).nexp)

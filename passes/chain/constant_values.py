@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hlo_verify.limits import allows
-from hlo_verify.program.element_types import DTYPES, finfo
+from hlo_verify.program.element_types import DTYPES, element_of, finfo
 from hlo_verify.program.ir import Function, Name, Op, operations
 from hlo_verify.program.op_families import KEEPS_SPLATS
 
@@ -130,19 +130,17 @@ def as_written(found: Computed, number: Key) -> Computed | None:
     """A number that may be what an irrational function of numbers is, where those are rounded as well: what people
     write for `sqrt(2 / pi)` is not the root of what they write for `2 / pi`, but the next number. None where it is
     farther off."""
-    dtype, bits = number
-    if found.name not in UNARY or found.dtype != dtype:
+    if found.name not in UNARY or found.dtype != number[0]:
         return None
-    near = replace(found, rounded=np.frombuffer(bits, DTYPES[dtype])[0])
+    near = replace(found, rounded=element_of(*number))
     return near if is_within(near, found.roundings + found.literals) else None
 
 
 def as_computed_at_once(found: Computed, number: Key) -> Computed | None:
     """A number that may be what was computed of others in more digits, and rounded once."""
-    dtype, bits = number
-    if not found.operands or found.dtype != dtype:
+    if not found.operands or found.dtype != number[0]:
         return None
-    value = np.frombuffer(bits, DTYPES[dtype])[0]
+    value = element_of(*number)
     if not abs(float(value) - float(found.exact)) <= _CLOSE * abs(float(found.exact)):
         return None
     near = replace(found, rounded=value, beside=found.rounded_literals)
@@ -175,7 +173,7 @@ def multiples(numbers: list[Computed], number: Key) -> list[Computed]:
 
 def _given(numbers: list[Computed], number: Key) -> tuple[float, str, list[Computed]]:
     """What a number is, and the numbers of its type that it may be made of: none where it is none, or they are many."""
-    value = float(np.frombuffer(number[1], DTYPES[number[0]])[0])
+    value = float(element_of(*number))
     given = [x for x in numbers if x.dtype == number[0] and x.exact not in (0, 1)]
     is_tried = np.isfinite(value) and allows("joined_by_people", len(given))
     return value, number[0], given if is_tried else []
@@ -188,7 +186,7 @@ def _opposites(numbers: list[Computed]) -> list[Computed]:
 
 def _near(made: Iterable[Computed], number: Key) -> Iterator[Computed]:
     """Numbers of which another one may be a rounding, as that one."""
-    value = np.frombuffer(number[1], DTYPES[number[0]])[0]
+    value = element_of(*number)
     near = (replace(x, rounded=value, beside=x.rounded_literals) for x in made)
     return (x for x in near if x.beside and is_within(x, x.roundings))
 
@@ -209,7 +207,7 @@ def rest_of_one(whole: Key, part: Key, counts: Collection[int] = ()) -> Computed
     """A number that may be 1 less another one, within the roundings of both, as 0.9 is of 0.1, or less some count of
     times that (0.9 is, of 16 classes with 0.00625 each); or the opposite. None where it is that exactly, or is not."""
     dtype = part[0]
-    held = [number_of(dtype, np.frombuffer(bits, DTYPES[dtype])[0]) for _, bits in (whole, part) if whole[0] == dtype]
+    held = [number_of(dtype, element_of(*each)) for each in (whole, part) if whole[0] == dtype]
     a, b = held or (None, None)
     if a is None or b is None or not 0 < b.exact < Fraction(1, 2) < abs(a.exact) < 1:
         return None

@@ -13,7 +13,7 @@ from fractions import Fraction
 import numpy as np
 
 from hlo_verify.passes.chain.constant_values import Computed, Key, applied, number_of
-from hlo_verify.program.element_types import DTYPES, finfo
+from hlo_verify.program.element_types import DTYPES, element_of, finfo
 
 DIGITS = 6
 """The digits of a decimal that people write: decimals of so many are different numbers in single precision."""
@@ -30,8 +30,7 @@ def decimals(numbers: Iterable[Key]) -> dict[Key, Computed]:
 def decimal_number(number: Key) -> Computed | None:
     """A number as the quotient of whole numbers that it is the rounding of; None of what is one exactly, or has too
     many digits."""
-    dtype, bits = number
-    value = np.frombuffer(bits, DTYPES[dtype])[0]
+    dtype, value = number[0], element_of(*number)
     if np.dtype(DTYPES[dtype]).itemsize < 4 or not np.isfinite(value) or not value:
         return None
     exact = Fraction(float(value))

@@ -20,7 +20,7 @@ from hlo_verify.passes.chain.constant_values import (
     is_within,
     number_of,
 )
-from hlo_verify.program.element_types import DTYPES
+from hlo_verify.program.element_types import DTYPES, element_of
 
 POWERS = range(-3, 4)
 """The powers of two, of which the roots are multiples."""
@@ -45,15 +45,15 @@ def _is_logarithm(read: Computed) -> bool:
 
 def _near(read: Computed, numbers: Iterable[Key]) -> Iterator[bool]:
     """Which numbers may be what one is read as, but for roundings."""
-    for dtype, bits in numbers:
-        value = np.frombuffer(bits, DTYPES[dtype])[0] if dtype == read.dtype else np.inf
+    for number in numbers:
+        value = element_of(*number) if number[0] == read.dtype else np.inf
         yield bool(np.isfinite(value)) and is_within(replace(read, rounded=value), MOST_ROUNDINGS)
 
 
 def irrational(number: Key) -> Computed | None:
     """A number as a multiple, by a power of two, of roots of 2 and of pi, of their inverses, or of a logarithm; None if
     it is none."""
-    dtype, value = number[0], np.frombuffer(number[1], DTYPES[number[0]])[0]
+    dtype, value = number[0], element_of(*number)
     if not np.isfinite(float(value)):
         return None
     for found in chain(_multiples(dtype, float(value)), _of_logarithms(dtype, float(value))):

@@ -23,6 +23,7 @@ from hlo_verify.equality.summands import Steps
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Var
 from hlo_verify.index.interned import made
+from hlo_verify.limits import allows
 from hlo_verify.meter import TERM
 from hlo_verify.ops.lines import Piped
 from hlo_verify.ops.turns_before import TurnsBefore
@@ -47,7 +48,7 @@ SHARE_COMPARISONS, SHARE_STEPS, SHARE_NETWORK = 4, 2, 8
 others may have, or half of the steps; so is comparing results as sums of products, after an eighth."""
 
 SHARE_LEFT = 2
-"""Comparing a result as sums of products leaves half of all work that is left to other readings of its loops."""
+"""Comparing a result as sums of products takes half of what is left of all work: other readings may still prove it."""
 
 ENDS = frozenset("all_reduce all_gather all_to_all dynamic_slice select slice reshape add concatenate".split())
 """Operations that may be the last of what the partitioner made of one logical operation of another name."""
@@ -294,17 +295,17 @@ class Stages:
     def _is_shard(self, views: list[tuple[Poly, Poly]], where: Lineage) -> bool:
         """Whether two terms, in one view or another, are found to be equal where an element exists."""
         left, before = self.effort.left, made()
-        for found, expected in views:
-            if agree_at_points(found, expected, where.inside, self._differ) and self._are_equal(
-                found, expected, where.inside
-            ):
-                self.effort.left = left
-                self._failures = self._wasted = self._refusals = 0
-                self.answered(True)
-                return True
-        self._refusals += 1
+        is_equal = any(
+            agree_at_points(*view, where.inside, self._differ) and self._are_equal(*view, where.inside)
+            for view in views
+        )
         if views:
-            self.answered(False)
+            self.answered(is_equal)
+        if is_equal:
+            self.effort.left = left
+            self._failures = self._wasted = self._refusals = 0
+            return True
+        self._refusals += 1
         self.session.meter.charge_terms(made() - before)
         self._failures += self.effort.left < left
         self._wasted += left - self.effort.left
@@ -371,19 +372,17 @@ class Stages:
 
     def _may_try(self, candidate: int) -> bool:
         """Whether a value may be compared with so many candidates."""
-        limits, shares = self.session.limits, (SHARE_COMPARISONS, SHARE_STEPS) if self.known_wrong else (1, 1)
-        most, wasted = limits.vain_comparisons // shares[0], limits.vain_steps // shares[1]
-        is_over = {
-            "candidates": candidate > limits.candidates,
-            "vain_comparisons": self._failures > most and self._wasted > wasted,
-            "refusals": self._refusals > limits.refusals,
-        }
-        if (over := next(filter(is_over.get, is_over), None)) is not None:
-            self.session.reached(over)
-        elif self.session.affords():
-            self.session.candidates += 1
-            return True
-        return False
+        limits = self.session.limits
+        few, less = (SHARE_COMPARISONS, SHARE_STEPS) if self.known_wrong else (1, 1)
+        if not allows("candidates", candidate):
+            return False
+        if self._failures > limits.vain_comparisons // few and self._wasted > limits.vain_steps // less:
+            self.session.reached("vain_comparisons")
+            return False
+        if not allows("refusals", self._refusals) or not self.session.affords():
+            return False
+        self.session.candidates += 1
+        return True
 
     def _differ(self, p: Poly) -> bool:
         """Whether a difference that did not cancel never will: the logical module's tensors are taken to differ."""

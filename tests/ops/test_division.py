@@ -60,6 +60,7 @@ WORDS = [
     (lambda k: (-k) % 8, lambda k: (8 - k % 8) % 8, lambda k: 8 - k % 8),
     (lambda k: (3 * k + 5) % 4, lambda k: (1 - k) % 4, lambda k: (1 + k) % 4),
     (lambda k: (k + 1) & 7, lambda k: (k - 7) % 8, lambda k: lax.rem(k + 1, jnp.int32(8))),
+    (lambda k: (k + 1) & 56, lambda k: (k - 63) & 56, lambda k: (k - 31) & 56),
     (lambda k: k.astype(jnp.uint8), lambda k: (k & 255).astype(jnp.uint8), lambda k: (k & 127).astype(jnp.uint8)),
     (lambda k: (k & 255).astype(jnp.int8), lambda k: k.astype(jnp.int8), lambda k: (k & 127).astype(jnp.int8)),
 ]
