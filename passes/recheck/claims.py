@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import prod
 
-from hlo_verify.index.expr import Opaque, Var
+from hlo_verify.index.expr import Index, Opaque, Var
 from hlo_verify.ops.bits import JOINS
 from hlo_verify.ops.values import Context, Value, position_var
 from hlo_verify.passes.prove.interpret import interpret
@@ -21,6 +21,7 @@ from hlo_verify.program.ir import AS_FLOATS, IN_FLOATS, Function, Op
 from hlo_verify.program.sharding import Sharding
 from hlo_verify.terms import algebra
 from hlo_verify.terms.functions import MAXIMUM, MINIMUM, MULTIPLY
+from hlo_verify.terms.machine import least_multiples
 from hlo_verify.terms.term import Apply, Poly, Read, value_of
 
 Side = Callable[[Opening], Expr]
@@ -208,10 +209,15 @@ def _may_wrap(value: Value) -> bool:
     constant = value.term.constant
     if constant is not None:
         return not lo <= constant <= hi
-    todo = [algebra.as_index(value.term, lo, hi)]
+    todo: list[Poly | Index] = [value.term]
     seen = set()
     while todo:
-        for part, _ in todo.pop().items:
+        e = todo.pop()
+        if isinstance(e, Poly):
+            if least_multiples(e, lo, hi) is not e:
+                return True  # another one lies in the range, which differs by multiples that wrap
+            e = algebra.as_index(e, lo, hi)
+        for part, _ in e.items:
             if not isinstance(part, Opaque) or part in seen:
                 continue
             seen.add(part)
@@ -221,7 +227,7 @@ def _may_wrap(value: Value) -> bool:
                 if atom is None:
                     return True
                 if isinstance(atom, Apply) and atom.function in OF_ONE_TYPE:
-                    todo.extend(algebra.as_index(p, lo, hi) for p in atom.args)
+                    todo.extend(atom.args)
     return False
 
 

@@ -79,6 +79,24 @@ def test_counted_bits(name: str, dtype: str, first: int, monkeypatch: pytest.Mon
     assert _outcome_of(name, text) is Outcome.DIFFERENT
 
 
+@pytest.mark.parametrize("name", ["minimum", "maximum"])
+def test_multiples_that_wrap_are_left_unchecked(name: str) -> None:
+    """The cube of 64 and of 128 is 0 modulo 256, as the rule has it, and not to a meaning without bounds."""
+    text = f"""module @m {{
+      func.func public @main(%a: tensor<2xi8>) -> tensor<2xi8> {{
+        %place = stablehlo.iota dim = 0 : tensor<2xi8>
+        %size = stablehlo.constant dense<64> : tensor<2xi8>
+        %some = stablehlo.multiply %place, %size : tensor<2xi8>
+        %all = stablehlo.add %some, %size : tensor<2xi8>
+        %square = stablehlo.multiply %all, %all : tensor<2xi8>
+        %cube = stablehlo.multiply %square, %all : tensor<2xi8>
+        %chosen = stablehlo.{name} %a, %cube : tensor<2xi8>
+        return %chosen : tensor<2xi8>
+      }}
+    }}"""
+    assert name not in [what for what, _, _ in _outcomes(text)]
+
+
 def _outcome_of(name: str, text: str) -> Outcome:
     (outcome,) = (outcome for what, outcome, _ in _outcomes(text) if what == name)
     return outcome
