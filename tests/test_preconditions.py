@@ -359,7 +359,7 @@ def _of_two_tables() -> tuple[str, str]:
 
 
 def _loss() -> tuple[str, str]:
-    """A label that is none makes the whole loss no number: no witness, and no proof."""
+    """A label below 0 counts from the end to `take_along_axis`, and is none to devices."""
 
     def local(logits: Any, labels: Any) -> Any:
         size = logits.shape[-1]
@@ -384,7 +384,7 @@ def _loss() -> tuple[str, str]:
     [
         (_in_a_loop, Verdict.REFUTED, ("tokens in [0, 32)",)),
         (_of_two_tables, Verdict.REFUTED, ("tokens in [0, 32)", "at in [0, 16)")),
-        (_loss, Verdict.UNKNOWN, ("labels in [0, 32)",)),
+        (_loss, Verdict.REFUTED, ("labels in [0, 32)",)),
     ],
 )
 def test_what_is_suggested(pair: Callable[[], tuple[str, str]], verdict: Verdict, under: tuple[str, ...]) -> None:
