@@ -30,8 +30,7 @@ occurs. An operation where one tensor comes in as both, or that makes a tensor o
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from hlo_verify.ops.indexing import unheard_of
@@ -40,6 +39,7 @@ from hlo_verify.passes.prove.forms import Derived, Key, Selector, Shared, Templa
 from hlo_verify.passes.prove.interpret import interpret
 from hlo_verify.passes.prove.layers import BARRIER, Keys, boundaries
 from hlo_verify.passes.prove.notation import Notation
+from hlo_verify.passes.prove.unsealed import Unsealed
 from hlo_verify.program.ir import Function, Name, Op, captured
 from hlo_verify.program.op_families import CONTROL
 from hlo_verify.report import Stage
@@ -72,8 +72,7 @@ class Sharing:
     _origin: dict[Tensor, tuple[Key, tuple[Tensor, ...]]] = field(default_factory=dict)
     _sources: dict[Key, tuple[Tensor, tuple[Tensor, ...]]] = field(default_factory=dict)
     """The definition of a boundary form, and of which leaves."""
-    _unsealed: dict[Tensor, list[Tensor]] = field(default_factory=lambda: defaultdict(list))
-    """Leaves that stand for definitions not made yet, by the leaves of those."""
+    _unsealed: Unsealed = field(default_factory=Unsealed)
     stages: list[Stage] = field(default_factory=list)
     """The partitioned module's values that are shards of logical ones, in order."""
     _known: set[Tensor] = field(default_factory=set)
@@ -155,8 +154,7 @@ class Sharing:
         if found is None and context.side == side:
             found = self._new_leaf(selector.boundary, of)
             if side == "logical":
-                for leaf in of:
-                    self._unsealed[leaf].append(found)
+                self._unsealed.add(found, of)
         return found
 
     def _new_leaf(self, boundary: Key, of: tuple[Tensor, ...]) -> Tensor:
@@ -380,13 +378,12 @@ class Sharing:
                 return False
         return True
 
-    def _seal_definitions(self, merged: Iterable[Tensor]) -> None:
-        """Make the definitions that operands with such leaves may equal, in layers that were never interpreted."""
-        for leaf in merged:
-            for stand in self._unsealed.pop(leaf, ()):
-                boundary, of = self._origin[stand]
-                source, old = self._sources[boundary]
-                self._seal(self._renaming(old, of).tensor(source), stand)
+    def _seal_definitions(self, merged: Collection[Tensor]) -> None:
+        """Make the definitions that what is made of such leaves may equal, in layers that were never interpreted."""
+        for stand in self._unsealed.made_of(merged):
+            boundary, of = self._origin[stand]
+            source, old = self._sources[boundary]
+            self._seal(self._renaming(old, of).tensor(source), stand)
 
     def _seal(self, source: Tensor, stand: Tensor) -> None:
         if source.seal is None:
