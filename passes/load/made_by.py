@@ -275,7 +275,9 @@ class Made:
             types += [op.types[0].dtype] * (op.name == "convert")
             value = op.operands[op.results.index(value) if len(op.operands) == len(op.results) else 0]
             op = self.ops.get(value)
-        found = elements_once(op.attributes["value"]) if op is not None and op.name == "constant" else None
+        found = None
+        if op is not None and op.name == "constant":
+            found = elements_once(op.attributes["value"]).reshape(-1)
         if value in self._exact:
             found = np.array([self._exact[value]])
         if found is None or len(found) != 1:

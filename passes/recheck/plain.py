@@ -73,8 +73,8 @@ class Num:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Symbol:
-    """A tensor of which nothing is known here but its element type, what kind of tensor the prover takes it for, and of
-    an argument which values the user says that it has."""
+    """A tensor of which nothing is known here but its element type, what kind of tensor the prover takes it for, of an
+    argument which values the user says that it has, and between which numbers a constant's floats are."""
 
     name: str
     kind: str

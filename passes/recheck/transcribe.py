@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Digit, Index, Opaque, Var
@@ -33,6 +36,8 @@ from hlo_verify.passes.recheck.plain import (
     whole,
     within,
 )
+from hlo_verify.program.allowed_values import Values
+from hlo_verify.program.element_types import is_float
 from hlo_verify.terms.functions import INFINITY, NAN, ZERO_TIMES
 from hlo_verify.terms.term import Apply, Atom, Guard, Ix, Poly, Read, Tensor, value_of
 
@@ -70,7 +75,8 @@ class Opening:
         """A tensor by a name."""
         found = self.symbols.get(source)
         if found is None:
-            found = self.symbols[source] = Symbol(source.name, source.kind, source.dtype, source.assumed)
+            assumed = _between(source) if source.kind == "constant" else source.assumed
+            found = self.symbols[source] = Symbol(source.name, source.kind, source.dtype, assumed)
         return found
 
     def definition(self, source: Tensor, where: tuple[Affine, ...]) -> Expr:
@@ -208,3 +214,11 @@ def _writes_infinities(terms: Iterable[Poly]) -> bool:
 
 def _key(e: Affine) -> tuple[object, ...]:
     return e.const, *((id(part.base), part.low, part.radix, c) for part, c in e.items)
+
+
+def _between(source: Tensor) -> Values | None:
+    """From the least to the greatest of a constant's floats; None of other types, and where some are no numbers."""
+    if source.values is None or not source.values.size or not is_float(source.dtype):
+        return None
+    elements = source.values.astype(float)
+    return Values(*map(Fraction, (elements.min(), elements.max()))) if np.isfinite(elements).all() else None

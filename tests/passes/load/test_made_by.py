@@ -70,3 +70,28 @@ def test_places_by_tables_that_a_region_closes_over(whole: np.ndarray, local: np
 
     mapped = jax.shard_map(lambda x: below(x, local), mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
     assert hlo_verify.check(lambda x: below(x, whole), mapped, ROWS).verdict is expected
+
+
+@pytest.mark.parametrize("row", [[[3.0, 1.25]], [[3.0]], [3.0, 1.25], [[]]])
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "complex64"])
+def test_rows_of_constants_are_as_many_numbers_as_they_have(row: list[float], dtype: str) -> None:
+    """A row of one dimension of size 1 is no single number: these were errors (TypeError, ValueError)."""
+    rows = np.array(row, jnp.dtype(dtype))
+
+    def scaled(x: jax.Array) -> jax.Array:
+        factor = jnp.asarray(rows) * lax.full(rows.shape, 2, rows.dtype)
+        beside = jnp.concatenate([x.astype(rows.dtype), jnp.zeros((*x.shape[:-1], 1), rows.dtype)], -1)
+        return jnp.concatenate([x * factor, beside * jnp.float32(3.0).astype(rows.dtype)], -1)
+
+    mapped = jax.shard_map(scaled, mesh=MESH, in_specs=P("d"), out_specs=P("d"), check_vma=False)
+    shape = jax.ShapeDtypeStruct((2 * DEVICES, rows.shape[-1]), rows.dtype)
+    assert hlo_verify.check(jax.jit(scaled), mapped, shape).verdict is Verdict.PROVED
+
+
+@pytest.mark.parametrize(("row", "rounds"), [([[0.5, 0.6]], True), ([[0.6]], True), ([[0.5]], False)])
+def test_a_row_of_which_one_product_is_rounded(row: list[list[float]], rounds: bool) -> None:
+    def cut(x: jax.Array) -> jax.Array:
+        return x + jnp.floor(jnp.asarray(np.float32(row)) * lax.full((1, len(row[0])), 5.0, jnp.float32))
+
+    module = load(jax.jit(cut).lower(jnp.zeros((2, len(row[0])))).as_text())
+    assert any(AS_FLOATS in op.attributes for op in operations(module.main)) == rounds

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from hlo_verify import jaxlib_api
 from hlo_verify.index import expr
-from hlo_verify.ops import counted_bits
+from hlo_verify.ops import RULES, counted_bits
 from hlo_verify.ops.induction import LoopBook
-from hlo_verify.ops.values import Context, Value, positions
+from hlo_verify.ops.values import Context, Value, positions, result
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.recheck.answer import Outcome, Task, answer
 from hlo_verify.passes.recheck.claims import Recorder
@@ -21,6 +21,8 @@ from hlo_verify.passes.recheck.meanings import MEANINGS, UnwrittenError, free_fu
 from hlo_verify.passes.recheck.plain import BudgetError
 from hlo_verify.passes.recheck.questions import Nesting, question
 from hlo_verify.terms import algebra
+from hlo_verify.terms.functions import real
+from hlo_verify.terms.laws import apply
 from hlo_verify.terms.term import ONE, Poly, tensor
 from tests.ops.cases import CASES
 from tests.ops.cases.drawing import Case
@@ -95,6 +97,26 @@ def test_multiples_that_wrap_are_left_unchecked(name: str) -> None:
       }}
     }}"""
     assert name not in [what for what, _, _ in _outcomes(text)]
+
+
+TABLE = """module @m {{
+  func.func public @main() -> tensor<2xi8> {{
+    %table = stablehlo.constant dense<[{1}]> : tensor<2x{0}>
+    %cut = stablehlo.convert %table : (tensor<2x{0}>) -> tensor<2xi8>
+    return %cut : tensor<2xi8>
+  }}
+}}"""
+
+
+@pytest.mark.parametrize("dtype", ["f32", "bf16", "f64"])
+@pytest.mark.parametrize("numbers", ["3.0, 1.25", "-3.5, 1.25", "3.0, 300.0"])
+def test_integers_of_a_table(dtype: str, numbers: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of positive numbers are rounded down, which is known of the table; of negative ones they are not."""
+    text = TABLE.format(dtype, numbers)
+    assert _outcome_of("convert", text) in (Outcome.SAME, Outcome.EQUAL)
+    monkeypatch.setitem(RULES, "convert", lambda op, args, context: result(op, apply(real("floor"), (args[0].term,))))
+    expected = Outcome.EQUAL if numbers == "3.0, 1.25" else Outcome.DIFFERENT
+    assert _outcome_of("convert", text) is expected
 
 
 def _outcome_of(name: str, text: str) -> Outcome:
