@@ -221,4 +221,6 @@ def _between(source: Tensor) -> Values | None:
     if source.values is None or not source.values.size or not is_float(source.dtype):
         return None
     elements = source.values.astype(float)
-    return Values(*map(Fraction, (elements.min(), elements.max()))) if np.isfinite(elements).all() else None
+    if not np.isfinite(elements).all():
+        return None
+    return Values(Fraction(float(elements.min())), Fraction(float(elements.max())))
