@@ -262,11 +262,12 @@ class Limits:
     """Parts of angles, with how often each is there, whose sines and cosines are multiplied out."""
     expanded_products: int = 10_000
     """Products of such a power, and of a term whose conditions are taken apart."""
+    number_bits: int = 4096
+    """Bits of a coefficient. Terms that both have longer ones are not multiplied out: `x * (x + x)` doubles them."""
     expanded_terms: int = 8
     """Terms of a sum that the law of a function takes apart (`exp(a + b) = exp(a) * exp(b)`)."""
     factored_terms: int = 64
-    """Terms of a sum that is looked at as a product of two sums, and of a product of sums whose logarithms
-    an exponential is of."""
+    """Terms of a sum that is looked at as a product of two sums, and of one that an exponential of logarithms is."""
     question_terms: int = 40
     """Products of a difference that is asked about."""
     formula_terms: int = 64
@@ -358,9 +359,8 @@ class Limits:
 
 _SAME_FOR_ALL = frozenset(
     "solver_megabytes unseen_difference evaluation_elements evaluation_room enclosed_elements interval_elements "
-    "replayed_elements replayed_devices repair_axes repair_denominator recheck_levels recheck_draws recheck_powers "
-    "recheck_products recheck_sum_products recheck_compared_products devices_apart nested_apart "
-    "unmatched_values".split()
+    "replayed_elements replayed_devices repair_axes repair_denominator recheck_levels recheck_draws recheck_products "
+    "recheck_powers recheck_sum_products recheck_compared_products devices_apart nested_apart unmatched_values".split()
 )
 
 _NAMES = [each.name for each in fields(Limits)]

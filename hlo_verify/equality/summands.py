@@ -49,7 +49,7 @@ from hlo_verify.terms.term import (
 from hlo_verify.terms.told_places import told
 
 SIZE_OF_A_STEP = 40
-"""How large a product is that takes a step to be rewritten, in factors and indices."""
+"""How large a product is that takes a step to be rewritten, in factors and indices, and a sum, in variables."""
 
 MADE = "made to compare"
 """What tells sums that are made here from those of the modules, which may be closed."""
@@ -125,7 +125,7 @@ class Unfolding:
         todo = [(tuple(bound), mono, c) for mono, c in p.items]
         while todo:
             own, mono, c = todo.pop()
-            self.steps.take(sum(atom.weight for atom, _ in mono))
+            self.steps.take(sum(atom.weight for atom, _ in mono) * (1 + len(own) // SIZE_OF_A_STEP))
             rewritten = self._rewritten(own, mono)
             if rewritten is None:
                 yield Summand(own, mono, c)

@@ -21,7 +21,7 @@ from hlo_verify.equality.best_elements import BEST, at_best, bests_in_places, wi
 from hlo_verify.equality.summands import SpentError, Steps
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index, Opaque
-from hlo_verify.limits import allows
+from hlo_verify.limits import allows, limit_of
 from hlo_verify.session import Session
 from hlo_verify.terms import algebra, guards
 from hlo_verify.terms.bounds import within
@@ -92,10 +92,10 @@ class Writing:
 
     def size_of_product(self, mono: Monomial) -> int:
         """How large a product of what atoms are written out as is at the most; 0 where it is one product itself."""
-        count, width = 1, 0
+        count, width, most = 1, 0, limit_of("expanded_power")
         for atom, n in mono:
             items = self.atom(atom).items
-            count *= len(items) ** (n if isinstance(n, int) and n > 0 else 1)
+            count *= len(items) ** (min(n, most) if isinstance(n, int) and n > 0 else 1)
             width += _width(self.atom(atom))
         return count * width if count > 1 else 0
 

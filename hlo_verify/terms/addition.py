@@ -153,6 +153,11 @@ def scale(p: Poly, factor: Number) -> Poly:
     return make_poly(tuple((mono, plain(c * factor)) for mono, c in p.items))
 
 
+def longest(p: Poly) -> int:
+    """How many bits the longest coefficient of a term has, above the line or below it."""
+    return max((max(c.numerator.bit_length(), c.denominator.bit_length()) for _, c in p.items), default=0)
+
+
 def multiple_of_one(p: Poly) -> tuple[Atom | None, Number]:
     """The one atom of which a term is a multiple, and by what."""
     if len(p.items) != 1 or len(p.items[0][0]) != 1 or p.items[0][0][0][1] != 1:

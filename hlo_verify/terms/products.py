@@ -8,12 +8,12 @@ from math import comb
 from typing import Any
 
 from hlo_verify.index.expr import Index
-from hlo_verify.limits import allows
+from hlo_verify.limits import allows, limit_of
 from hlo_verify.memory import once_a_session
 from hlo_verify.program.element_types import INTEGER_RANGES, is_float
 from hlo_verify.terms import averages, guards, half_lines, no_number
 from hlo_verify.terms import powers as powers_of
-from hlo_verify.terms.addition import build, either, plain, scale
+from hlo_verify.terms.addition import build, either, longest, plain, scale
 from hlo_verify.terms.conditions import by_numbers, numbers_of
 from hlo_verify.terms.doubts import INFINITE
 from hlo_verify.terms.functions import EXPONENTIAL, MULTIPLY, POWER, SQRT
@@ -126,7 +126,9 @@ def is_condition(p: Poly) -> bool:
 
 
 def expanded(a: Poly, b: Poly) -> Poly:
-    """The product of two polynomials, whatever vanishes in it."""
+    """The product of two polynomials, whatever vanishes in it; of two with numbers that are too long, by its name."""
+    if not _are_short(a, b):
+        return of_atom(make_apply(MULTIPLY, (a, b) if a.uid < b.uid else (b, a)))
     ka, kb = a.constant, b.constant
     if ka is not None:
         return scale(b, ka)
@@ -150,6 +152,12 @@ def expanded(a: Poly, b: Poly) -> Poly:
             for mono, c in expanded(make_poly(((rest, 1),)), power_of(base, n)).items:
                 terms[mono] = terms.get(mono, 0) + ca * cb * c * factor
     return build(terms)
+
+
+def _are_short(a: Poly, b: Poly) -> bool:
+    """Whether one of two factors has numbers of a length that may be multiplied."""
+    most = limit_of("number_bits")
+    return longest(a) <= most or longest(b) <= most or allows("number_bits", min(longest(a), longest(b)))
 
 
 def _cancelled(a: Poly, b: Poly) -> Poly | None:

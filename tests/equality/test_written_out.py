@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from hlo_verify.equality.summands import Steps
-from hlo_verify.equality.written_out import same_written_out
+from hlo_verify.equality.summands import SpentError, Steps
+from hlo_verify.equality.written_out import Writing, same_written_out
 from hlo_verify.index import expr
 from hlo_verify.index.expr import Index
 from hlo_verify.ops.best import index_of_best
@@ -210,6 +210,15 @@ def test_products_of_sums_have_an_end() -> None:
         for factor in factors[1:]:
             whole = algebra.multiply(whole, factor)
         assert not same(whole, algebra.multiply(whole, whole))
+
+
+def test_powers_of_sums_have_an_end() -> None:
+    """How many products they have is a number of 2**40 bits."""
+    with Session().on():
+        v = expr.fresh("f", SIZE)
+        whole = sums.reduce_sum([v], algebra.read(X, [expr.of_var(v)]))
+        with pytest.raises(SpentError):
+            Writing(Steps(10_000)).poly(algebra.power_of(whole, 1 << 40))
 
 
 def test_extrema_of_choices_have_an_end() -> None:
