@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from hlo_verify.evaluate import special
@@ -194,7 +195,7 @@ def _bits(op: Op, dtypes: list[str], args: list[Array], real: Any) -> Array:
     return of_bits(to_bits(args[0], old), new, real)
 
 
-FORMATS = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+FORMATS = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64}
 
 
 def to_bits(values: Array, dtype: str) -> Array:
@@ -215,7 +216,9 @@ def of_bits(bits: Array, dtype: str, real: Any) -> Array:
         return wrapped(bits, dtype, real)
     if dtype not in FORMATS:
         raise UnknownError(f"the bits of {dtype}")
-    return bits.astype(f"u{width(dtype) // 8}").view(FORMATS[dtype]).astype(real)
+    with np.errstate(invalid="ignore"):  # of bits that are no number
+        found: Array = bits.astype(f"u{width(dtype) // 8}").view(FORMATS[dtype]).astype(real)
+        return found
 
 
 TYPED: dict[str, Callable[[Op, list[str], list[Array], Any], Array]] = {

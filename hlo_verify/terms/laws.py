@@ -7,6 +7,7 @@ law, and each condition, of random numbers.
 
 from __future__ import annotations
 
+from hlo_verify.limits import allows
 from hlo_verify.program.element_types import INTEGER_RANGES
 from hlo_verify.terms import no_number, whole
 from hlo_verify.terms.clipping_laws import (
@@ -150,7 +151,7 @@ def apply(function: Function, args: Arguments) -> Poly:
     `[c]*f(a) + [not c]*f(b)`.
     """
     for n, arg in enumerate(args):
-        split = pieces(arg)
+        split = pieces(arg) if len(args) < 3 or allows("step_forms", len(forms(*args))) else []
         if split:
             used("function of a choice")
             return add(*(multiply(piece.on, apply(function, _where(args, n, piece))) for piece in split))

@@ -70,9 +70,9 @@ def pieces(p: Poly, bound: Sequence[Var] = ()) -> list[Piece]:
     return [piece for piece in found if piece.on.items]
 
 
-def forms(p: Poly) -> set[Index]:
-    """The index expressions that the guards of a term are about."""
-    return {a.form for mono, _ in p.items for a, _ in mono if isinstance(a, Guard)}
+def forms(*several: Poly) -> set[Index]:
+    """The index expressions that the guards of some terms are about."""
+    return {a.form for p in several for mono, _ in p.items for a, _ in mono if isinstance(a, Guard)}
 
 
 def _covers(lo: int | None, hi: int | None, start: int | None, last: int | None) -> bool:

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from hlo_verify.evaluate import nearest, random_argument
+from hlo_verify.evaluate.functions import of_bits, to_bits
 from hlo_verify.evaluate.in_types import is_unsigned
+from hlo_verify.evaluate.unknown import UnknownError
 from hlo_verify.passes.refute.search import Search
 from hlo_verify.program.allowed_values import Values
 from hlo_verify.program.element_types import DTYPES, finfo, is_float
@@ -69,3 +71,15 @@ def test_what_differs_for_no_number_of_the_type_is_no_difference(dtype: str) -> 
     for new in ("LT, %a, %s", "LE, %a, %z"):
         assert Search(pair(f"tensor<8x{dtype}>", "x", "r", body, "LE, %a, %z", new)).find([0]) == set()
     assert Search(pair(f"tensor<8x{dtype}>", "x", "r", body, "LE, %a, %z", "GT, %a, %s")).find([0]) == {0}
+
+
+def test_the_bits_of_short_floats() -> None:
+    """Each pattern of 16 bits is a number of bf16 or NaN, and 1 + 2**-8 has none."""
+    patterns = np.arange(1 << 16, dtype=np.uint16)
+    found = of_bits(patterns, "bf16", np.float64)
+    plain = patterns & 0x7FFF <= 0x7F80
+    assert np.isnan(found[~plain]).all()
+    assert np.array_equal(found[plain], patterns[plain].view(DTYPES["bf16"]).astype(np.float64))
+    assert np.array_equal(to_bits(found[plain], "bf16"), patterns[plain])
+    with pytest.raises(UnknownError):
+        to_bits(np.array([1 + 2.0**-8]), "bf16")

@@ -107,6 +107,34 @@ def test_a_triangular_system_is_not_solved_row_by_row() -> None:
     assert report(lambda a, b: other(a[:2, :2], b), mixed, *square[:2], (8, 8), (2, 8)).verdict is Verdict.UNKNOWN
 
 
+TRIANGLES: dict[str, tuple[bool, Program]] = {
+    "masked": (True, lambda a, b: solved(jnp.tril(a), b, left_side=True, lower=True)),
+    "something else above": (True, lambda a, b: solved(jnp.triu(a * a + 1, 1) + a, b, left_side=True, lower=True)),
+    "transposed": (True, lambda a, b: solved(jnp.tril(a).T, b, left_side=True, lower=False, transpose_a=True)),
+    "without the diagonal": (False, lambda a, b: solved(jnp.tril(a, -1) + jnp.eye(3), b, left_side=True, lower=True)),
+    "one diagonal more": (False, lambda a, b: solved(jnp.tril(a, -1), b, left_side=True, lower=True)),
+    "the other triangle": (False, lambda a, b: solved(jnp.triu(a), b, left_side=True, lower=True)),
+}
+"""Whether it is the solution by the lower triangle of a."""
+
+
+@pytest.mark.parametrize("name", TRIANGLES)
+def test_one_triangle_is_read(name: str) -> None:
+    same, local = TRIANGLES[name]
+    whole = lambda a, b: solved(a, b, left_side=True, lower=True)  # noqa: E731
+    found = report(whole, local, (P(), P(None, "x")), P(None, "x"), (3, 3), (3, 8))
+    assert found.verdict is (Verdict.PROVED if same else Verdict.UNKNOWN)
+
+
+@pytest.mark.parametrize("offset", [-1, 0])
+def test_a_diagonal_of_ones_is_not_read(offset: int) -> None:
+    whole = lambda a, b: solved(a, b, left_side=True, lower=True, unit_diagonal=True)  # noqa: E731
+    local = lambda a, b: solved(jnp.tril(a, offset), b, left_side=True, lower=True, unit_diagonal=True)  # noqa: E731
+    assert report(whole, local, (P(), P(None, "x")), P(None, "x"), (3, 3), (3, 8)).verdict is Verdict.PROVED
+    other = lambda a, b: solved(jnp.tril(a, -2), b, left_side=True, lower=True, unit_diagonal=True)  # noqa: E731
+    assert report(whole, other, (P(), P(None, "x")), P(None, "x"), (3, 3), (3, 8)).verdict is Verdict.UNKNOWN
+
+
 TURNED: dict[str, tuple[bool, Program]] = {
     "on the right": (True, lambda a, b: solved(a, b.T, left_side=False, lower=True, transpose_a=True).T),
     "the other triangle, transposed": (

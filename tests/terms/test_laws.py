@@ -224,6 +224,23 @@ def test_a_function_of_steps_on_many_forms_is_one_term() -> None:
     assert len(apply(INVERSE, (few,)).items) > 1
 
 
+def test_an_extremum_of_many_choices_is_not_taken_apart() -> None:
+    """Of two choices it is: of three values each, by eight integers, there would be 6561 cases."""
+    with Session().on() as session:
+        v = expr.fresh("f", 8)
+        truths = algebra.read(tensor("argument", "k", "i8", (8,)), [expr.of_var(v)])
+        each_place = [algebra.substitute(truths, {v: expr.constant(n)}) for n in range(8)]
+        choices = []
+        for n, k in enumerate(each_place):
+            key = algebra.as_index(k, -128, 127)
+            above = guards.interval(key, 1, None)
+            choices.append(algebra.add(algebra.scale(above, n + 1), algebra.scale(guards.interval(key, None, -1), -2)))
+        whole = apply(MINIMUM, tuple(choices))
+        assert len(whole.items) < 20
+        assert "step_forms" in session.spent().limits
+        assert len(apply(MINIMUM, tuple(choices[:2])).items) > 1
+
+
 @pytest.mark.parametrize("shift", [0, 1])
 def test_step_functions_of_the_same_places_are_taken_apart_together(shift: int) -> None:
     """81 places, not 81 for each argument: all that is built on the way is in the result, or nearly so."""

@@ -51,7 +51,7 @@ MIXED = f"{statement('subtract', '{s}', '{x}', '{x}')}\n{statement('add', '{t}',
         ([DOUBLED] * 40, [MIXED] * 40, [DOUBLED] * 39 + [SQUARED]),
         ([SQUARED] * 60, [SQUARED] * 60, [SQUARED] * 59 + [DOUBLED]),
         ([SQUARED, ADDED] * 30, [SQUARED, ADDED] * 30, [SQUARED, ADDED] * 29 + [ADDED, SQUARED]),
-        ([LOGISTIC] * 60, [LOGISTIC] * 60, [DOUBLED]),
+        ([DOUBLED, ADDED] * 40, [OTHERWISE, ADDED] * 40, [DOUBLED, ADDED] * 39 + [ADDED]),
     ],
 )
 def test_chains_end(one: list[str], other: list[str], wrong: list[str]) -> None:
