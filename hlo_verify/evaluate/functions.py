@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 from hlo_verify.evaluate import special
@@ -13,6 +12,7 @@ from hlo_verify.evaluate.integers import INTEGER, unsigned
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import bounds, converted, is_complex, is_float, is_integer, width, wrapped
 from hlo_verify.evaluate.unknown import UnknownError
+from hlo_verify.program.element_types import DTYPES
 from hlo_verify.program.ir import Op
 from hlo_verify.program.op_families import plain_name
 
@@ -195,7 +195,7 @@ def _bits(op: Op, dtypes: list[str], args: list[Array], real: Any) -> Array:
     return of_bits(to_bits(args[0], old), new, real)
 
 
-FORMATS = {"bf16": ml_dtypes.bfloat16, "f16": np.float16, "f32": np.float32, "f64": np.float64}
+FORMATS = {"bf16": DTYPES["bf16"], "f16": np.float16, "f32": np.float32, "f64": np.float64}
 
 
 def to_bits(values: Array, dtype: str) -> Array:
