@@ -130,6 +130,7 @@ class Folded:
         wanted -= there.keys()
         lacking = frozenset(wanted)
         if self._by_people and wanted:
+            self._take_inverses([x for x in numbers_before if x.key in divisors], wanted)
             self._take_of_elements(numbers_of_elements(before.main), wanted)
         for found in numbers_before:
             for number in sorted(wanted):
@@ -144,6 +145,15 @@ class Folded:
             self._take_as_well(numbers_before, number)
         for number in sorted(new - self._else.keys()) if self._by_people else ():
             self._take_multiple(numbers_before, number)
+
+    def _take_inverses(self, divisors: list[Computed], wanted: set[Key]) -> None:
+        """What others divide by, of which people round the inverse on its own: 96**-0.5 is not the float next to 1 over
+        the one next to the root of 96, but the one beside it."""
+        found = [inverse for x in divisors for inverse in inverses(x)]
+        for number in sorted(wanted):
+            near = next(filter(None, (as_computed_at_once(x, number) for x in found)), None)
+            if near is not None:
+                self._take(near, wanted, is_so=True)
 
     def _take_of_elements(self, numbers: list[Computed], wanted: set[Key]) -> None:
         """What is computed of the elements of tables; rounded step by step, or within the roundings of all of them."""

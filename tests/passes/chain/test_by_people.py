@@ -7,6 +7,7 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 from jax import lax
 from jax.sharding import PartitionSpec as P
@@ -151,3 +152,25 @@ def test_any_reading_by_construction_comes_first(late: int, verdict: Verdict, mo
     pair = jax.jit(decoded).trace(*DECODED), jax.jit(page_by_page(late)).trace(*DECODED)
     report = hlo_verify.verify(*pair, assume={"table": (0, 5), "count": (1, 7)})
     assert report.verdict is verdict, report
+
+
+@pytest.mark.parametrize("divides_first", [True, False])
+@pytest.mark.parametrize(
+    ("size", "further", "is_right"), [(6, 0, True), (96, 0, True), (12, 0, True), (6, 1, False), (96, 1, False)]
+)
+def test_a_root_and_its_inverse_rounded_each_on_its_own(
+    size: int, further: int, is_right: bool, divides_first: bool
+) -> None:
+    """96**-0.5 is not the float next to 1 over the float next to sqrt(96), but the one beside it; no other one is."""
+    root, inverse = np.float32(size**0.5), np.float32(size**-0.5)
+    away = np.float32(np.sign(float(inverse) - 1 / float(root)) * np.inf)
+    for _ in range(further):
+        inverse = np.nextafter(inverse, away)
+    spellings: list[Callable[[jax.Array], jax.Array]] = [lambda x: jnp.exp(x / root), lambda x: jnp.exp(x * inverse)]
+    whole, part = spellings if divides_first else reversed(spellings)
+    local = jax.shard_map(
+        lambda x: lax.all_gather(part(x), "d", tiled=True), mesh=MESH, in_specs=P("d"), out_specs=P(), check_vma=False
+    )
+    report = hlo_verify.verify(jax.jit(whole).trace(MATRIX), jax.jit(local).trace(MATRIX), refute=False)
+    assert (report.verdict is Verdict.PROVED) is is_right, report
+    assert not is_right or any("rounded" in said for said in report.assumptions)
