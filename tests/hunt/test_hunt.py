@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import jax.numpy as jnp
+import numpy as np
 import pytest
 
 from tools.hunt.campaign import Hunt, hunt, sorted_again
@@ -18,6 +20,7 @@ from tools.hunt.children import Child
 from tools.hunt.families import EXPLICIT, FAMILIES, make
 from tools.hunt.kinds import ABORT, FALSE_PROOF, FALSE_REFUTATION, MISSED, REFUSED, WHOLE, WRONG, Outcome, kind
 from tools.hunt.known import KNOWN
+from tools.hunt.machine import _compared
 from tools.hunt.maker import is_program, shapes
 from tools.hunt.minimise import minimise
 from tools.hunt.operations import OPERATIONS
@@ -241,3 +244,10 @@ def test_a_family_is_found_again(
         hunting = Hunt(child, tmp_path, 1, family)
         found = (hunting.one(number) for number in range(first, first + 60))
         assert any(pages.get(record.get("cause", "")) == page for record in found)
+
+
+def test_what_differs_is_known_by_its_draw() -> None:
+    same, other = jnp.zeros(2), jnp.zeros(3)
+    wanted = np.zeros(2)
+    assert _compared((2,), [wanted], [other]).draw == 2
+    assert _compared((0, 1, 2), [wanted, wanted, wanted], [same, other, other]).draw == 1

@@ -78,7 +78,7 @@ def examine(case: Case, draws: Sequence[int], wants_verdict: bool, confirm: bool
         except Exception as error:
             outcome = Outcome("refused", _said(error))
         else:
-            outcome = _compared(wanted, found)
+            outcome = _compared(draws, wanted, found)
             if outcome.truth == "differs":
                 with jax.disable_jit():
                     apart = [np.asarray(whole(*each)) for each in given]
@@ -110,8 +110,8 @@ def _said(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"[:800]
 
 
-def _compared(wanted: Sequence[Array], found: Sequence[Any]) -> Outcome:
-    for number, (whole, parts) in enumerate(zip(wanted, found, strict=True)):
+def _compared(draws: Sequence[int], wanted: Sequence[Array], found: Sequence[Any]) -> Outcome:
+    for number, whole, parts in zip(draws, wanted, found, strict=True):
         if tuple(parts.shape) != whole.shape:
             return Outcome("differs", f"of shape {parts.shape}, not {whole.shape}", draw=number)
         for shard in parts.addressable_shards:
