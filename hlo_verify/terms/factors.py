@@ -90,7 +90,7 @@ def in_one_quotient(p: Poly) -> tuple[Poly, Poly]:
                 if divisor is not None and is_positive(divisor):
                     most[divisor] = max(n, most.get(divisor, 0))
     divided = reduce(expanded, (power(of_atom(atom), n) for atom, n in most.items()), ONE)
-    return divided, p if divided is ONE else expanded(p, divided)
+    return divided, expanded(p, divided)
 
 
 def _without(mono: Monomial, factors: Factors) -> Monomial:

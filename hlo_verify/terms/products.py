@@ -75,8 +75,7 @@ def product_with(mono: Monomial, image: Callable[[Any], Poly | None]) -> Poly:
     conditions = _image(mono, image, True)
     if conditions is ZERO:
         return ZERO
-    factors = _image(mono, image, False)
-    return factors if conditions is ONE else conditions if factors is ONE else expanded(conditions, factors)
+    return expanded(conditions, _image(mono, image, False))
 
 
 def _image(mono: Monomial, image: Callable[[Any], Poly | None], conditions: bool) -> Poly:
@@ -127,6 +126,8 @@ def is_condition(p: Poly) -> bool:
 
 def expanded(a: Poly, b: Poly) -> Poly:
     """The product of two polynomials, whatever vanishes in it; of two with numbers that are too long, by its name."""
+    if a is ONE or b is ONE:
+        return b if a is ONE else a
     if not _are_short(a, b):
         return of_atom(make_apply(MULTIPLY, (a, b) if a.uid < b.uid else (b, a)))
     ka, kb = a.constant, b.constant
@@ -156,8 +157,7 @@ def expanded(a: Poly, b: Poly) -> Poly:
 
 def _are_short(a: Poly, b: Poly) -> bool:
     """Whether one of two factors has numbers of a length that may be multiplied."""
-    most = limit_of("number_bits")
-    return longest(a) <= most or longest(b) <= most or allows("number_bits", min(longest(a), longest(b)))
+    return longest(a) <= limit_of("number_bits") or allows("number_bits", longest(b))
 
 
 def _cancelled(a: Poly, b: Poly) -> Poly | None:

@@ -18,9 +18,9 @@ class Unsealed:
 
     _at: dict[Tensor, list[tuple[Tensor, tuple[Tensor, ...]]]] = field(default_factory=dict)
 
-    def add(self, stand: Tensor, of: Iterable[Tensor]) -> None:
+    def add(self, stand: Tensor, of: tuple[Tensor, ...]) -> None:
         """A leaf that stands for a definition of other leaves."""
-        self._wait(stand, tuple(of), of)
+        self._wait(stand, of, of)
 
     def made_of(self, leaves: Collection[Tensor]) -> Iterator[Tensor]:
         """The stand-ins for definitions of no other leaves, or of such stand-ins besides, which wait no longer."""

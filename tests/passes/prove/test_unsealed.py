@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-import hlo_verify.ops  # noqa: F401
 from hlo_verify.passes.prove.unsealed import Unsealed
 from hlo_verify.session import Session
 from hlo_verify.terms.term import Tensor, tensor
