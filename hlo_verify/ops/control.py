@@ -178,7 +178,10 @@ def _completed(op: Op, args: list[Value], context: Context, match: Match) -> tup
 def _is_written_out(op: Op, context: Context, shape: Shape) -> bool:
     """Whether a short loop is written out before anything else is made of it; the operations are noted then."""
     book, limits = book_of(context), context.session.limits
-    if book.reading is not Reading.WRITTEN_OUT or shape.trips > limits.unrolled_turns:
+    if shape.trips > limits.unrolled_turns:
+        return False
+    book.has_short = True
+    if book.reading is not Reading.WRITTEN_OUT:
         return False
     book.written_out += shape.trips * sum(1 for _ in operations(op.regions[1]))
     if book.written_out > limits.written_out_operations:

@@ -99,6 +99,8 @@ class LoopBook:
     integers stands for what they are in their own type."""
     written_out: int = 0
     """Operations that turns of loops were written out as."""
+    has_short: bool = False
+    """Whether some loop was short enough to be written out."""
     tried: int = 0
     """Terms that were made where loops were gone through in vain."""
     loops: list[Loop] = field(default_factory=list)

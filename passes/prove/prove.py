@@ -56,6 +56,8 @@ class Outcome:
     unsupported: tuple[Diagnostic, ...]
     names_loops: bool
     """Whether some loop of the logical module is one of names."""
+    has_short_loops: bool
+    """Whether some loop is written out in the reading that does so."""
 
 
 def prove_at_once(
@@ -241,7 +243,8 @@ def walk(
     both.plain.worked_out = both.local.worked_out = WorkedOut()
     wanted = run(logical.main, both.wholes, both.plain)
     found = run(partitioned.main, both.shards, both.local)
-    return Outcome(wanted, found, stages, both.unsupported, bool(book_of(both.plain).loops))
+    book = book_of(both.plain)
+    return Outcome(wanted, found, stages, both.unsupported, bool(book.loops), book.has_short)
 
 
 def walk_deciding(
@@ -301,6 +304,9 @@ class OtherReadings:
         return proved
 
     def _proves(self, reading: Reading, n: int, decide: bool) -> bool:
+        summed = self._outcomes.get(Reading.SUMMED)
+        if reading is Reading.WRITTEN_OUT and summed is not None and not summed.has_short_loops:
+            return False  # the same walk, which did not prove it
         if reading not in self._outcomes:
             if not self.session.affords(TERM * self.terms / 2):
                 return False

@@ -11,6 +11,7 @@ import pytest
 from jax import Array, lax
 from jax.sharding import PartitionSpec as P
 
+from hlo_verify.limits import Limits
 from hlo_verify.ops.induction import Reading
 from hlo_verify.passes.load.load import load
 from hlo_verify.passes.prove import prove
@@ -79,6 +80,23 @@ def test_no_walk_repeats_what_the_first_one_found(
             walked.clear()
             assert readings.prove(0) is (shift == 0)
             assert walked == expected if shift == 0 else walked == [*expected, Reading.WRITTEN_OUT]
+
+
+@pytest.mark.parametrize("turns", [2, N])
+def test_nothing_is_written_out_where_all_loops_are_long(turns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The walk in which short loops are written out is the one that sums them up, and is not taken again."""
+    session, walked = Session(Limits(unrolled_turns=turns)), []
+    logical, partitioned = (load(each, devices=N) for each in PLACED.pair(summed, ring(1)))
+    placed = result_placements(logical, partitioned, N)
+
+    def noted(*given: Any, reading: Reading, **others: Any) -> Outcome:
+        walked.append(reading)
+        return walk(*given, reading=reading, **others)
+
+    monkeypatch.setattr(prove, "walk", noted)
+    with session.on():
+        assert not OtherReadings(logical, partitioned, placed, session).prove(0)
+    assert walked == ([Reading.SUMMED] if turns == 2 else [Reading.SUMMED, Reading.WRITTEN_OUT])
 
 
 def test_results_are_compared_with_the_effort_of_a_walk_that_begins() -> None:
