@@ -47,10 +47,18 @@ def counts_the_best(p: Poly, *, of_numbers: bool = False) -> bool:
     return found
 
 
-def _counts_each(p: Poly, function: Function, scaled: Poly) -> bool:
+def counts_one_of_numbers(p: Poly) -> bool:
+    """Whether a count is of elements one of which is the best, where all that it compares are numbers; masked ones
+    too."""
+    if not _is_never_negative(p):
+        return False
+    return counts_the_best(p, of_numbers=True) or any(_counts_each(p, *best, of_numbers=True) for best in _bests(p))
+
+
+def _counts_each(p: Poly, function: Function, scaled: Poly, *, of_numbers: bool = False) -> bool:
     """Whether among the addends of a term are those that a count of elements is which are the best one, times a number,
     under the conditions under which they are elements: none is left over then that is counted less often."""
-    counts = _counts(function, scaled)
+    counts = _counts(function, scaled, of_numbers)
     if counts is None:
         return False
     left = reduce(difference, counts, p)
@@ -58,7 +66,7 @@ def _counts_each(p: Poly, function: Function, scaled: Poly) -> bool:
 
 
 @once_a_session
-def _counts(function: Function, scaled: Poly) -> tuple[Poly, ...] | None:
+def _counts(function: Function, scaled: Poly, of_numbers: bool) -> tuple[Poly, ...] | None:
     """How many elements of a tensor are its best one, times a number, under each condition under which they are
     elements; None where they may be no numbers. It is asked of many terms that are divided by such a count."""
     from hlo_verify.terms.definitions import unfold
@@ -66,17 +74,27 @@ def _counts(function: Function, scaled: Poly) -> tuple[Poly, ...] | None:
     from hlo_verify.terms.products import multiply
     from hlo_verify.terms.sums import reduce_sum
 
-    if scaled.doubt & (UNDEFINED if function == EQUAL else INFINITE | UNDEFINED):
+    if scaled.doubt & (0 if of_numbers else UNDEFINED) or (scaled.doubt & INFINITE and function != EQUAL):
         return None
     ((((atom, _),), c),) = scaled.items
     assert isinstance(atom, Read)
     bound, (body,) = unfold(atom)
     counts: list[Poly] = []
     for on, part in _cases(ONE, body):
+        if _may_be_nan(part):
+            return None
         element = scale(part, c)
         sides = (scaled, element) if function == EQUAL else (difference(scaled, element),)
         counts.append(reduce_sum(bound, multiply(on, apply(function, sides))))
     return tuple(counts)
+
+
+def _may_be_nan(p: Poly) -> bool:
+    """Whether an element that the program makes infinite may be no number, which is not equal to itself."""
+    from hlo_verify.terms.finite import as_shown  # which looks at doubts
+
+    finite = as_shown()
+    return bool(p.doubt & INFINITE) and not (finite.never_above(p) or finite.never_above(scale(p, -1)))
 
 
 def _is_never_negative(p: Poly) -> bool:

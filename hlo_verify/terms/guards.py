@@ -72,12 +72,13 @@ def _is_asked(atom: Atom) -> bool:
 @once_a_session
 def _count_asked(g: Guard) -> Poly | None:
     """What a guard says of conditions that it counts, or of integers of which it asks about the greatest."""
-    if not any(isinstance(atom, expr.Opaque) and atom.operator == "value" for atom, _ in g.form.items):
+    operators = {atom.operator for atom, _ in g.form.items if isinstance(atom, expr.Opaque)}
+    if operators.isdisjoint(("value", "mod")):
         return None
-    from hlo_verify.terms import compared_counts, compared_extrema, order_counts  # all built on guards
+    from hlo_verify.terms import compared_counts, compared_extrema, order_counts, sorted_bits  # all built on guards
 
     asking = (compared_counts.asked_of_integers, order_counts.asked_of_order, compared_extrema.asked_of_extremum)
-    asked = (ask(g.form, g.lo, g.hi) for ask in asking)
+    asked = (ask(g.form, g.lo, g.hi) for ask in (*asking, sorted_bits.asked_of_bits))
     return next((found for found in asked if found is not None), None)
 
 

@@ -85,8 +85,20 @@ def _of_factor(atom: Atom) -> Needs | None:
         return needed(atom.args[0])
     if not isinstance(atom, Read) or atom.tensor.kind not in ("sum", "term"):
         return None
+    if _counts_one(atom.tensor):
+        return ()
     found = _of_definition(atom.tensor)
     return None if found is None else there(found, atom)
+
+
+@once_a_session
+def _counts_one(source: Tensor) -> bool:
+    """Whether a definition counts elements one of which is the best, at each of its places."""
+    from hlo_verify.terms.attained import counts_one_of_numbers  # made of terms, whose signs are asked for
+    from hlo_verify.terms.products import read
+
+    is_name = source.kind == "term"
+    return counts_one_of_numbers(source.bodies[0] if is_name else read(source, list(map(expr.of_var, source.params))))
 
 
 @once_a_session

@@ -204,6 +204,13 @@ REWRITINGS = (
         "[s <= b] [t <= b] - [s < a] [t < a]",
         "compared_extrema.asked_of_extremum",
     ),
+    Rewriting(
+        "last bits of what is sorted",
+        "[a <= (e in order at r) mod 2^n <= b]",
+        "1",
+        "sorted_bits.asked_of_bits",
+        "a <= e(v) mod 2^n <= b for all v; 0 where it is so for none; likewise of the greatest, and of bits joined",
+    ),
     Rewriting("how many are below", "sum v<n. [v < e]", "[e >= 0]*e", "order_counts.how_many_below", "e <= n"),
     Rewriting(
         "place in order",

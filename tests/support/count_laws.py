@@ -6,6 +6,8 @@ from fractions import Fraction
 from functools import reduce
 
 from hlo_verify.index import expr
+from hlo_verify.ops.bits import JOINS
+from hlo_verify.ops.in_order import values
 from hlo_verify.terms import algebra, comparing, extrema, guards
 from hlo_verify.terms.functions import (
     EQUAL,
@@ -18,6 +20,7 @@ from hlo_verify.terms.functions import (
     MINIMUM,
     POSITIVE,
     truncate,
+    typed,
 )
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
@@ -252,6 +255,32 @@ def _each(case: Case) -> tuple[Poly, Array]:
         return int((lo is None or lo <= value) and (hi is None or value <= hi))
 
     return found, case.each(wanted)
+
+
+@instance("last bits of what is sorted")
+def _last_bits(case: Case) -> tuple[Poly, Array]:
+    """Places in the last bits of elements that are put in order, or of the greatest; with bits of others in them, too,
+    and fewer or more bits than places take up."""
+    (e, es), v, size = looked_up(case, 6, 4), bound(6), 2 ** case.random.choice((2, 3, 3, 4))
+    join, by = case.random.choice(("or", "xor", "and")), case.random.choice((7, 15, 8, -16, -1))
+    own = _bits(join, at(e, v), number(by))
+    key = _bits("xor", own, algebra.of_index(expr.of_var(v)))
+    place = case.random.choice((case.i, expr.constant(5)))
+    last = case.random.choice((0, 7, 15))
+    asked = _bits("xor", values(v, key, place, "i8"), number(last))
+    lo, hi = case.random.choice((None, 1, 2)), case.random.choice((None, 5, 7, 9))
+    found = guards.interval(expr.modulo(algebra.as_index(asked, -128, 127), size), lo, hi)
+
+    def wanted(i: int, j: int) -> int:
+        keys = sorted(JOINS["xor"](JOINS[join](int(n), by), k) for k, n in enumerate(es))
+        bits = (keys[i if place is case.i else 5] ^ last) % size
+        return int((lo is None or lo <= bits) and (hi is None or bits <= hi))
+
+    return found, case.each(wanted)
+
+
+def _bits(name: str, a: Poly, b: Poly) -> Poly:
+    return apply(typed(name, ("i8", "i8"), "i8"), (a, b))
 
 
 @instance("one is the best")

@@ -12,7 +12,8 @@ from hlo_verify.memory import Memory
 from hlo_verify.terms import algebra, certain_poles, guards
 from hlo_verify.terms.definitions import define
 from hlo_verify.terms.doubts import INFINITE
-from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, INVERSE, SQRT
+from hlo_verify.terms.extrema import reduce_extremum
+from hlo_verify.terms.functions import EXPONENTIAL, INFINITY, INVERSE, IS_ZERO, SQRT
 from hlo_verify.terms.kept_for_some import is_positive_for_some
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.sums import reduce_sum
@@ -144,3 +145,29 @@ def test_conditions_that_no_argument_fulfils() -> None:
     assert not is_positive_for_some(algebra.add(row(1, None, (2, 5)), row(1, None)))
     infinite = algebra.multiply(apply(INFINITY, ()), algebra.add(ONE, algebra.read(X, [expr.of_var(PLACE)])))
     assert not is_positive_for_some(apply(EXPONENTIAL, (algebra.scale(infinite, -1),)))
+
+
+def counted(lo: int, elements: str) -> Poly:
+    """How many of the first elements, up to a place, are the greatest of them, which others are a number in place of:
+    of a quotient, which is a number for some arguments, or of another one."""
+    i, k, divisor = expr.of_var(PLACE), expr.of_var(BOUND), tensor("argument", "y", "f32", (SIZE,))
+    here = guards.interval(expr.subtract(i, k), lo, None)
+
+    def quotient(source: Tensor) -> Poly:
+        return algebra.multiply(algebra.read(source, [k]), apply(INVERSE, (algebra.read(divisor, [k]),)))
+
+    masked = algebra.select(here, quotient(X), number(-1000))
+    best = reduce_extremum("max", [BOUND], masked)
+    own = quotient(X if elements == "its own" else tensor("argument", "z", "f32", (SIZE,)))
+    indicator = apply(IS_ZERO, (algebra.subtract(best, own),))
+    below = apply(IS_ZERO, (algebra.subtract(best, number(-1000)),))
+    others = algebra.multiply(algebra.subtract(ONE, here), below)
+    return define("term", (), (reduce_sum([BOUND], algebra.add(algebra.multiply(here, indicator), others)),))
+
+
+@pytest.mark.parametrize("lo", [0, 1])
+@pytest.mark.parametrize("elements", ["its own", "others"])
+def test_one_is_the_greatest_of_masked_numbers(lo: int, elements: str) -> None:
+    """Where nothing is left, the number in its place is the greatest; of other elements none may be."""
+    count = counted(lo, elements)
+    assert is_positive_for_some(count) is (elements == "its own")

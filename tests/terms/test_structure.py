@@ -118,6 +118,7 @@ WITHOUT = {
     ),
     "as many as there are": Without("all(atom.boolean for atom, _ in mono)", "True", "truths.is_product"),
     "place in order": Without("if place.lo < 0 or place.hi >= v.size:", "if False:", "order_counts._at_most"),
+    "last bits of what is sorted": Without(" and (hi is None or greatest <= hi)", ""),
     "how many are below": Without("guards.interval(integer, 0, None)", "ONE"),
     "choice between an integer and a bound": Without(
         "if not low <= n.const <= high:", "if False:", "comparing._chosen"
