@@ -1,6 +1,7 @@
 """Roots and logarithms in numbers that people wrote: 0.707106769, 1.12837923 and 2.50662827 are `1/sqrt(2)`,
 `2/sqrt(pi)` and `sqrt(2*pi)`, rounded, as a normal distribution and functions of it (an exact GELU) have them;
-0.693147182 and 0.918938518 are `log(2)` and `1/2*log(2*pi)`, as entropies and likelihoods have them."""
+0.693147182 and 0.918938518 are `log(2)` and `1/2*log(2*pi)`, as entropies and likelihoods have them, and 5.51363134 is
+`3*log(2*pi)`, as a density of three dimensions has it."""
 
 from __future__ import annotations
 
@@ -28,6 +29,12 @@ POWERS = range(-3, 4)
 OF_LOGARITHMS = 2 * np.pi, np.pi, *range(2, 17), 32, 64, 100, 128, 256, 512, 1000, 1024, 10_000
 """Numbers whose logarithms people write down."""
 
+OF_DENSITIES = 2 * np.pi, np.pi, 2
+"""Numbers whose logarithms densities have once a dimension, or half of it: normal ones, and squashed by a tanh."""
+
+HALVES = range(1, 1025)
+"""The halves of such a logarithm that people write as one number: a picture of 28 by 28 has 784."""
+
 _CLOSE = 1e-3
 """What is farther off than this part of a number is not looked at in exact numbers; bfloat16 has eight bits."""
 
@@ -51,8 +58,8 @@ def _near(read: Computed, numbers: Iterable[Key]) -> Iterator[bool]:
 
 
 def irrational(number: Key) -> Computed | None:
-    """A number as a multiple, by a power of two, of roots of 2 and of pi, of their inverses, or of a logarithm; None if
-    it is none."""
+    """A number as a multiple, by a power of two, of roots of 2 and of pi, of their inverses, or of a logarithm, or by
+    dimensions of the logarithm of a density; None if it is none."""
     dtype, value = number[0], element_of(*number)
     if not np.isfinite(float(value)):
         return None
@@ -88,11 +95,20 @@ def _of_logarithms(dtype: str, value: float) -> Iterator[Computed]:
         return
     scalar = np.dtype(DTYPES[dtype]).type
     for x in OF_LOGARITHMS:
-        power = round(log2(abs(value)) - log2(np.log(x)))
-        if power not in POWERS or abs(2.0**power * np.log(x) - abs(value)) > _CLOSE * abs(value):
+        times = _times(x, abs(value))
+        if abs(times * np.log(x) - abs(value)) > _CLOSE * abs(value):
             continue
-        factor, of = number_of(dtype, scalar(np.copysign(2.0**power, value))), number_of(dtype, scalar(x))
+        factor, of = number_of(dtype, scalar(np.copysign(times, value))), number_of(dtype, scalar(x))
         base = None if of is None else function_of("log", of)
         for found in applied("multiply", (factor, base)) if factor is not None and base is not None else ():
             if is_within(replace(found, rounded=scalar(value)), 2):  # people write the next number, or one beside it
                 yield found
+
+
+def _times(number: float, value: float) -> float:
+    """The multiple of a number's logarithm, of those that people write, that is closest to a value; 0 if none is."""
+    power = round(log2(value) - log2(np.log(number)))
+    halves = round(min(2 * value / np.log(number), HALVES.stop)) if number in OF_DENSITIES else 0
+    if halves in HALVES:
+        return halves / 2
+    return 2.0**power if power in POWERS else 0.0

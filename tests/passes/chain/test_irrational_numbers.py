@@ -27,6 +27,9 @@ ROOTS = {
     "log(2)": math.log(2),
     "-1/4*log(10)": -math.log(10) / 4,
     "1/2*log(2 pi)": math.log(2 * math.pi) / 2,
+    "3*log(2 pi)": math.log(2 * math.pi) * 3,
+    "-784/2*log(2 pi)": -math.log(2 * math.pi) * 392,
+    "6*log(2)": math.log(2) * 6,
 }
 
 
@@ -40,7 +43,7 @@ def test_a_multiple_of_roots(name: str) -> None:
         found = irrational(key(ROOTS[name], dtype))
         assert found is not None and found.is_rounded
         assert math.isclose(float(found.exact), ROOTS[name], rel_tol=1e-6)
-        for factor in (1 + 2.0**-18, 1 - 2.0**-18, 0.99, 2.9, 1 / 32):
+        for factor in (1 + 2.0**-18, 1 - 2.0**-18, 0.9901, 2.9003, 1 / 320):
             assert irrational(key(ROOTS[name] * factor, dtype)) is None
     assert irrational(key(ROOTS[name], np.float64)) != irrational(key(ROOTS[name]))
 
@@ -166,3 +169,18 @@ def test_a_mean_of_two_by_logarithms(two: float, verdict: Verdict) -> None:
     local = jax.shard_map(shared_by_logarithms(two), mesh=MESH, in_specs=(P("d"), P("d")), out_specs=P("d"))
     report = hlo_verify.verify(jax.jit(shared).trace(x, x), jax.jit(local).trace(x, x), devices=4, refute=False)
     assert report.verdict is verdict
+
+
+@pytest.mark.parametrize("dimensions", [1, 3, 10])
+@pytest.mark.parametrize(("factor", "verdict"), [(1, Verdict.PROVED), (1 + 1e-5, Verdict.UNKNOWN)])
+def test_a_density_of_some_dimensions(dimensions: int, factor: float, verdict: Verdict) -> None:
+    """One adds a logarithm in each dimension, the other all of them as one number."""
+    added = np.float32(dimensions / 2 * math.log(2 * math.pi) * factor)
+    whole = jax.jit(lambda v: -0.5 * jnp.log(2 * jnp.pi * v).sum(-1))
+
+    def part(v: jax.Array) -> jax.Array:
+        return -0.5 * jnp.log(v).sum(-1) - added
+
+    local = jax.jit(jax.shard_map(part, mesh=MESH, in_specs=P("d"), out_specs=P("d")))
+    x = jax.ShapeDtypeStruct((4, dimensions), jnp.float32)
+    assert hlo_verify.verify(whole.trace(x), local.trace(x), devices=4, refute=False).verdict is verdict
