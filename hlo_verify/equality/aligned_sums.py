@@ -1,6 +1,7 @@
 """Sums over equal ranges as one sum: the body that has to vanish for them to cancel.
 
     sum i. f(i)  -  sum j. g(j)  =  sum i. (f(i) - g(i))
+    sum i. [i <= n + 1] f(i)  -  sum i. [i <= n] f(i)  =  f(n + 1)
     c * sum i. f(i)              =  sum i. c*f(i)               where c is no infinity, or each f(i) is positive
 
 Which variable of one is which of another is tried: a wrong way costs time and proves nothing.
@@ -8,18 +9,20 @@ Which variable of one is which of another is tried: a wrong way costs time and p
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from math import prod
 
 from hlo_verify.equality.alignment import alignments, frame_of
 from hlo_verify.equality.effort import Effort
+from hlo_verify.index.expr import Var
 from hlo_verify.memory import once_a_session
 from hlo_verify.terms import algebra, signs
 from hlo_verify.terms.certain_poles import at_edges
 from hlo_verify.terms.definitions import unfold
 from hlo_verify.terms.doubts import INFINITE, is_of_constants
 from hlo_verify.terms.functions import INFINITY, INVERSE
+from hlo_verify.terms.sums import reduce_sum
 from hlo_verify.terms.term import ZERO, Apply, Atom, Monomial, Number, Poly, Read, atoms, of_atom
 
 Part = tuple[Monomial, Number, Read]
@@ -71,9 +74,10 @@ def _is_of_positive(read: Read) -> bool:
     )
 
 
-def as_one_sum(parts: list[Part], effort: Effort) -> Iterator[Poly]:
-    """The body that has to vanish under the sum, for every way of aligning bound variables with those of the finest,
-    while there is effort left. The parts are without the infinite factors that all of them have (`infinite_beside`)."""
+def as_one_sum(parts: list[Part], effort: Effort) -> Iterator[tuple[Sequence[Var], Poly]]:
+    """The sum that has to vanish, by its variables and its body, for every way of aligning bound variables with those
+    of the finest, while there is effort left. The parts are without the infinite factors that all of them have
+    (`infinite_beside`)."""
     ways = effort.session.limits.alignments
     first = max(range(len(parts)), key=lambda n: len(parts[n][2].tensor.bound))
     variables, (body, *_) = unfold(parts[first][2])
@@ -90,4 +94,13 @@ def as_one_sum(parts: list[Part], effort: Effort) -> Iterator[Poly]:
         total = ZERO
         for (mono, c, read), own in zip(parts, bodies, strict=True):
             total = algebra.add(total, algebra.scale(algebra.product_with(mono, {read: own}.get), c))
-        yield total
+        yield variables, total
+
+
+def few_left(parts: list[Part], effort: Effort) -> Iterator[Poly]:
+    """The few elements of sums that are left, where others are in one and the other: of `sum k. [k <= j + 1] f(k)` and
+    `-sum k. [k <= j] f(k)` it is `f(j + 1)`. The elements have to be numbers."""
+    for bound, body in as_one_sum(parts, effort):
+        left = reduce_sum(bound, body)
+        if not any(sum_of(mono) for mono, _ in left.items):
+            yield left

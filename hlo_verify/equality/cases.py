@@ -27,7 +27,7 @@ from hlo_verify.equality import (
     settling,
     thresholds,
 )
-from hlo_verify.equality.aligned_sums import Part, as_one_sum, infinite_beside, sum_of
+from hlo_verify.equality.aligned_sums import Part, as_one_sum, few_left, infinite_beside, sum_of
 from hlo_verify.equality.effort import Effort
 from hlo_verify.equality.greatest_sums import same_greatest_sum
 from hlo_verify.equality.opening import computed_with, opened, without_common_sums, without_name
@@ -147,10 +147,15 @@ def vanishes(p: Poly, effort: Effort, depth: int | None = None) -> bool:
         return True
     from hlo_verify.equality.scalars import is_zero  # imports Z3, which few proofs ask
 
-    fewer = of_functions.with_one_for_two(
-        p, lambda rest: not differs_somewhere(rest) and vanishes(rest, effort, depth - 1)
-    )
+    fewer = of_functions.with_one_for_two(p, partial(_vanishes_inside, effort=effort, depth=depth - 1))
     return is_zero(p, effort) if fewer is None else vanishes(fewer, effort, depth - 1)
+
+
+def _vanishes_inside(p: Poly, effort: Effort, depth: int) -> bool:
+    """Whether what two functions are of differs by nothing: sums up to a place are parted there, too."""
+    if differs_somewhere(p):
+        return False
+    return vanishes(p, effort, depth) or (depth > 0 and _vanishes_by_parts(p, effort, depth))
 
 
 def _vanishes_for_each(p: Poly, effort: Effort) -> bool:
@@ -176,10 +181,10 @@ def _vanishes_written_out(p: Poly, effort: Effort) -> bool:
     return added_up is not None and effort.within(most, lambda part: vanishes(added_up, part), "written_out_steps")
 
 
-def _vanishes_by_parts(p: Poly, effort: Effort) -> bool:
+def _vanishes_by_parts(p: Poly, effort: Effort, depth: int | None = None) -> bool:
     """Whether a term is 0 because sums up to a place are those of earlier parts and of a part's own elements."""
     parts = by_parts(opened(p)) if effort.left > 0 else None
-    return parts is not None and vanishes(parts, effort)
+    return parts is not None and vanishes(parts, effort, depth)
 
 
 def _vanishes_by_truths(p: Poly, effort: Effort) -> bool:
@@ -224,8 +229,11 @@ def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
             return True
     elif alike and rest and len(groups) == 1:
         (((count, infinite), parts),) = groups.items()
-        spread = algebra.scale(algebra.build(rest), Fraction(1, count))
-        if not infinite and _vanish_together(parts, spread, effort, depth - 1):
+        beside = algebra.build(rest)
+        if not infinite and _vanish_together(parts, algebra.scale(beside, Fraction(1, count)), effort, depth - 1):
+            return True
+        few = () if infinite or p.doubt else few_left(parts, effort)
+        if any(vanishes(algebra.add(left, beside), effort, depth - 1) for left in few):
             return True
     if effort.left <= 0:
         return False
@@ -236,7 +244,7 @@ def _sums_vanish(p: Poly, effort: Effort, depth: int) -> bool:
 def _vanish_together(parts: list[Part], beside: Poly, effort: Effort, depth: int) -> bool:
     """Whether sums are 0 as one sum, with something added to each of its elements: of `sum j<4. (t[j] - q)` the q is
     out of it, as `4*q`, and functions of each `t[j] - q` are not."""
-    return any(vanishes(algebra.add(body, beside), effort, depth) for body in as_one_sum(parts, effort))
+    return any(vanishes(algebra.add(body, beside), effort, depth) for _, body in as_one_sum(parts, effort))
 
 
 @dataclass(slots=True)

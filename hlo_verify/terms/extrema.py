@@ -19,6 +19,7 @@ from hlo_verify.limits import allows
 from hlo_verify.terms import algebra, guards, truths
 from hlo_verify.terms.counts import holds_at, multiple_of, solved
 from hlo_verify.terms.definitions import define, unfold
+from hlo_verify.terms.exponents import product_of_exponentials
 from hlo_verify.terms.functions import EXTREMA, POSITIVE, POWER, Function
 from hlo_verify.terms.laws import apply
 from hlo_verify.terms.merging import merge_in
@@ -299,6 +300,9 @@ def reduce_product(bound: Sequence[Var], p: Poly) -> Poly:
         used("product of products")
         more, bodies = unfold(atom)
         return algebra.power(reduce_product([*live, *more], bodies[0]), count)
+    split = product_of_exponentials(live, p)
+    if split is not None:
+        return algebra.power(algebra.multiply(split[0], reduce_product(live, split[1])), count)
     merged = merge_in(live, (p,))
     if merged is not None:
         return algebra.power(reduce_product(merged[0], merged[1][0]), count)

@@ -228,6 +228,12 @@ REWRITINGS = (
     ),
     Rewriting("as many as there are", "[sum v<n. p(v) = n]", "min v. p(v)", "compared_counts._between", "p is 1 or 0"),
     Rewriting("product of one factor", "product v<n. f", "f**n", "extrema.reduce_product"),
+    Rewriting(
+        "product of exponentials",
+        "product v. exp(f) g",
+        "exp(sum v. f) product v. g",
+        "exponents.product_of_exponentials",
+    ),
     Rewriting("product of products", "product v. product w. f", "product v,w. f", "extrema.reduce_product"),
     Rewriting("powers of one base", "inverse(sqrt(f))**2", "inverse(f)", "powers._join", "f is not negative"),
     Rewriting("powers of a positive base", "f * inverse(sqrt(f))", "sqrt(f)", "powers._join", "f is positive"),

@@ -18,6 +18,7 @@ import z3
 import hlo_verify.terms
 import tests.support.clip_laws
 import tests.support.count_laws
+import tests.support.exponent_laws
 import tests.support.named_laws
 import tests.support.nan_laws
 import tests.support.order_laws
