@@ -7,7 +7,7 @@ each=kind)` draws as many of every kind, which is a function of the case's param
 `--slow` runs all of them, `--slow-part K/N` the K-th of N parts of the slow ones beside the others, and a test whose
 name is given on the command line runs as well.
 
-What costs more than a quarter of a second of a processor stands in `tests/costly.txt`, dearest first, as
+What costs more than a tenth of a second of a processor stands in `tests/costly.txt`, dearest first, as
 `--write-costs` found it: `--costly-part K/N` runs the K-th of N parts of these, and all others.
 """
 
@@ -24,7 +24,7 @@ import pytest
 
 COSTLY = Path(__file__).parent.parent / "costly.txt"
 
-COSTS = 0.25
+COSTS = 0.1
 """Seconds of a processor, its children's too, from which on a test is costly."""
 
 ALWAYS = (
