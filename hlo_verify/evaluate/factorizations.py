@@ -1,7 +1,7 @@
 """Factorizations of one matrix, as LAPACK has them: of floats, or of balls that hold the exact results.
 
 Each is straight-line arithmetic, but for what its algorithm chooses: the row with the greatest element, the sign of a
-reflection. Where balls leave a choice open, and where a matrix has no such factorization, `UnknownError` is raised.
+reflection. Where balls leave a choice open, and where a matrix has no such factorization, `ArgumentsError` is raised.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from flint import acb, acb_mat, arb
 
 from hlo_verify.evaluate.maps import Array
-from hlo_verify.evaluate.unknown import UnknownError
+from hlo_verify.evaluate.unknown import ArgumentsError
 
 
 def cholesky(a: Array) -> Array:
@@ -126,7 +126,7 @@ def _eigenpairs(a: Array) -> list[tuple[Any, Array]]:
     try:
         values, vectors = matrix(*a.shape, [acb(x) for x in a.reshape(-1)]).eig(right=True)
     except (ValueError, ZeroDivisionError):
-        raise UnknownError("eigenvalues that may be equal") from None
+        raise ArgumentsError("eigenvalues that may be equal") from None
     columns = [_array([vectors[k, n] for k in range(len(a))]) for n in range(len(a))]
     pairs = sorted(((z.real, column) for z, column in zip(values, columns, strict=True)), key=lambda p: float(p[0]))
     _expect(all(x < y for (x, _), (y, _) in pairwise(pairs)), "eigenvalues that may be equal")
@@ -172,7 +172,7 @@ def singular_vectors(a: Array, signs: Sequence[int]) -> tuple[Array, Array, Arra
 
 def _expect(is_so: object, otherwise: str) -> None:
     if not is_so:
-        raise UnknownError(otherwise)
+        raise ArgumentsError(otherwise)
 
 
 def _root(x: Any) -> Any:

@@ -31,7 +31,7 @@ from hlo_verify.evaluate.maps import Maps
 from hlo_verify.evaluate.needed import part
 from hlo_verify.evaluate.numbers import held, is_complex, storage
 from hlo_verify.evaluate.state import OPERATION, Instead, Limits, Literals, Observer, Place, Rule, Run, as_written
-from hlo_verify.evaluate.unknown import FollowsError, TooLargeError, UnknownError
+from hlo_verify.evaluate.unknown import ArgumentsError, FollowsError, TooLargeError, UnknownError
 from hlo_verify.evaluate.uses import fixed, independent
 from hlo_verify.evaluate.vanishing import Known, known_of, without_vanishing
 from hlo_verify.program.ir import IN_FLOATS, VANISHED, Function, Module, Name, Op, TensorType, used
@@ -85,9 +85,11 @@ class Evaluation:
     costs: Mapping[Name, float] = field(default_factory=dict)
     """The work of each operation, its regions included, by its first result."""
     lacks_meanings: bool = False
-    """Whether operations could not be evaluated for another reason than their size."""
+    """Whether operations could not be evaluated for another reason than their size, or these arguments."""
     vectors: int = 0
     """How many vectors were made whose signs could as well be others (`signs`)."""
+    hangs_on_arguments: bool = False
+    """Whether operations could not be evaluated for these arguments, and may be for others."""
 
 
 def evaluate(
@@ -122,7 +124,7 @@ def evaluate(
     have. `maps` are those that the arguments were made with, if these are known. `observe` sees the results of
     every operation, in each turn of the loops around it.
     """
-    mesh = mesh_devices(module.main)
+    main, mesh = module.main, mesh_devices(module.main)
     count = mesh if devices == 1 and mesh is not None else devices
     spmd = devices > 1 or (mesh is None and (module.partitions or 1) * module.replicas == 1)
     place = Place(count, devices // module.replicas, module.replicas) if spmd else Place(count)
@@ -136,13 +138,12 @@ def evaluate(
         decides=decides,
         signs=signs,
         instead=instead or {},
-        fixed=fixed(module.main),
+        fixed=fixed(main),
         observe=observe,
     )
     if has_domains:
-        run.has_domains, run.independent = True, independent(module.main)
-    watched = run.watched = dict[Name, Blocks | None].fromkeys(watch)
-    main = module.main
+        run.has_domains, run.independent = True, independent(main)
+    run.watched = dict[Name, Blocks | None].fromkeys(watch)
     given = [_adopted(a, type_, count, run) for a, type_ in zip(arguments, main.argument_types, strict=True)]
     known = list(map(known_of, given))
     if any(each & Known.ZERO == Known.ZERO for each in known):
@@ -151,10 +152,10 @@ def evaluate(
         main = part(main, {main.results[n] for n in only} | set(watch))
     with np.errstate(all="ignore"):
         found = dict(zip(main.results, _run(run, main, given, place), strict=True))
-    results = [found.get(value) for value in module.main.results]
+    results = tuple(found.get(value) for value in module.main.results)
     return Evaluation(
-        tuple(map(_single, results)) if devices == 1 else tuple(results),
-        watched,
+        tuple(map(_single, results)) if devices == 1 else results,
+        run.watched,
         tuple(run.unknown),
         run.work,
         run.largest,
@@ -164,6 +165,7 @@ def evaluate(
         run.costs,
         not all(run.unknown.values()),
         run.vectors,
+        run.hangs_on_arguments,
     )
 
 
@@ -286,13 +288,18 @@ def _apply(op: Op, run: Run, place: Place) -> list[Blocks | None]:
     except UnknownError as error:
         if isinstance(error, TooLargeError):
             run.refused.update(dict.fromkeys(op.results))
-        return _unknown(op, str(error), run, is_for_size=isinstance(error, TooLargeError | FollowsError))
+        run.hangs_on_arguments |= isinstance(error, ArgumentsError)
+        return _unknown(op, str(error), run, has_meaning=isinstance(error, _OF_OTHERS))
     except Exception as error:  # attributes that no rule foresaw: what it would give is not known either
         return _unknown(op, f"{type(error).__name__}: {error}", run)
 
 
-def _unknown(op: Op, why: str, run: Run, *, is_for_size: bool = False) -> list[Blocks | None]:
+_OF_OTHERS = TooLargeError | FollowsError | ArgumentsError
+"""Why an operation is unknown that is known of less, or of other arguments."""
+
+
+def _unknown(op: Op, why: str, run: Run, *, has_meaning: bool = False) -> list[Blocks | None]:
     target = op.attributes.get("call_target_name")
     name = f"{op.name} to {target}" if target else op.name
-    run.unknown[f"{name} at {op.location}: {why}"] = is_for_size
+    run.unknown[f"{name} at {op.location}: {why}"] = has_meaning
     return [None] * len(op.results)

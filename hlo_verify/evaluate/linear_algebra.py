@@ -22,7 +22,7 @@ from hlo_verify.evaluate.intervals import INTERVALS
 from hlo_verify.evaluate.maps import Array
 from hlo_verify.evaluate.numbers import is_float, storage
 from hlo_verify.evaluate.state import Place, Rule, Run
-from hlo_verify.evaluate.unknown import UnknownError
+from hlo_verify.evaluate.unknown import ArgumentsError, UnknownError
 from hlo_verify.program.ir import Op
 from hlo_verify.program.library_calls import EVALUATED, LIBRARY_CALLS
 
@@ -85,7 +85,7 @@ def _expect_numbers(matrices: Sequence[Array]) -> None:
     for m in matrices:
         each = m.reshape(-1)
         if not (all(isinstance(x, arb) and x.is_finite() for x in each) if m.dtype == object else np.isfinite(m).all()):
-            raise UnknownError("is not known of what is no number")
+            raise ArgumentsError("is not known of what is no number")
 
 
 def _unknown(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:

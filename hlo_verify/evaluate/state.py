@@ -95,7 +95,10 @@ class Run:
     last_uses: dict[int, tuple[Function, dict[int, list[Name]]]] = field(default_factory=dict)
     watched: dict[Name, Blocks | None] = field(default_factory=dict)
     unknown: dict[str, bool] = field(default_factory=dict)
-    """Operations that were not evaluated, with location and why; whether that was for a size, theirs or another's."""
+    """Operations that were not evaluated, with location and why; whether that was for a size, theirs or another's, or
+    for these arguments."""
+    hangs_on_arguments: bool = False
+    """Whether some were not for these arguments, which may be for others."""
     exceeded: int = 0
     """The most values that an operation needs which was not evaluated for its size; 0 if there is none."""
     refused: dict[Name, None] = field(default_factory=dict)

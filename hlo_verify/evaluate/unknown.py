@@ -11,5 +11,9 @@ class TooLargeError(UnknownError):
     """One that takes more memory or work than there may be."""
 
 
+class ArgumentsError(UnknownError):
+    """One that is unknown for these arguments, and may be known for others: a matrix that has no such factors."""
+
+
 class FollowsError(UnknownError):
     """One that is unknown as something that it takes is: what that is says why."""

@@ -132,7 +132,7 @@ class Search:
             if is_first and self._best:
                 self._found_after, self._drawn_before = self._spent, self._drawn
             self._hardest = max(self._hardest, self._spent - before)
-            if not trial.whole.exceeded and not any(value is not None for value in trial.local.results):
+            if trial.is_known_for_none:
                 self._tried = 2 * len(self.drawing.draws)  # nothing of it can be evaluated, whatever the inputs
         if self._faint is not None and self._best.keys().isdisjoint(results):
             self._spared, faint, self._faint = [], self._faint, None

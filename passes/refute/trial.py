@@ -57,8 +57,14 @@ class Trial:
 
     @property
     def lacks_meanings(self) -> bool:
-        """Whether operations could not be evaluated for another reason than their size."""
+        """Whether operations could not be evaluated for another reason than their size, or these inputs."""
         return self.whole.lacks_meanings or self.local.lacks_meanings
+
+    @property
+    def is_known_for_none(self) -> bool:
+        """Whether no result of the partitioned module can be evaluated, whatever the inputs."""
+        is_tried = not self.whole.exceeded and not self.local.hangs_on_arguments
+        return is_tried and not any(value is not None for value in self.local.results)
 
     @property
     def exceeded(self) -> int:

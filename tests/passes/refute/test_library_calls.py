@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -55,6 +56,36 @@ def test_a_sum_that_is_left_out_is_refuted() -> None:
     wrong = lambda x: jnp.linalg.solve(lax.psum(x.T @ x + jnp.eye(3), "x"), lax.psum(x.sum(0), "x"))  # noqa: E731
     assert hlo_verify.verify(*placed.pair(whole, right)).verdict is Verdict.PROVED
     assert hlo_verify.verify(*placed.pair(whole, wrong)).verdict is Verdict.REFUTED
+
+
+def cholesky_solve(a: jax.Array, b: jax.Array) -> jax.Array:
+    return jax.scipy.linalg.cho_solve((jnp.linalg.cholesky(a), True), b)
+
+
+def root_times(a: jax.Array, b: jax.Array) -> jax.Array:
+    """By the roots of eigenvalues: of two that are equal nothing is known, nor of such roots of negative ones."""
+    values, v = jnp.linalg.eigh(a)
+    return (v * jnp.sqrt(values)) @ (v.T @ b)
+
+
+@pytest.mark.parametrize("solve", [cholesky_solve, root_times])
+def test_what_is_known_for_some_arguments_is_refuted_by_these(solve: Program) -> None:
+    """A diagonal that is an argument: negative ones, by which the first inputs are drawn, leave a matrix no factors."""
+    mesh = AbstractMesh((4,), ("x",), axis_types=(AxisType.Auto,))
+    placed = Placed(mesh, (P("x"), P("x"), P()), (P(), P("x")), floats((32, 4), (32,), (1,)))
+
+    def whole(x: jax.Array, y: jax.Array, more: jax.Array) -> tuple[jax.Array, jax.Array]:
+        w = solve(x.T @ x + more * jnp.eye(4), x.T @ y)
+        return w, x @ w
+
+    def local(x: jax.Array, y: jax.Array, more: jax.Array, times: int) -> tuple[jax.Array, jax.Array]:
+        own = jnp.eye(4) * more
+        gram = lax.psum(x.T @ x + own, "x") if times > 1 else lax.psum(x.T @ x, "x") + own
+        w = solve(gram, lax.psum(x.T @ y, "x"))
+        return w, x @ w
+
+    assert hlo_verify.verify(*placed.pair(whole, partial(local, times=1))).verdict is Verdict.PROVED
+    assert hlo_verify.verify(*placed.pair(whole, partial(local, times=4))).verdict is Verdict.REFUTED
 
 
 def low_rank(first: int) -> Program:
